@@ -1,0 +1,1 @@
+"""What a cron is, and every decision about one: plain Python, no Django, no clock, no database."""
