@@ -1,0 +1,93 @@
+"""Time as the database tells it, read rarely and carried by a clock nobody can set.
+
+Only elapsed time of this machine is trusted: CLOCK_BOOTTIME where it exists
+(it goes on while the machine sleeps), else the monotonic clock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+RESYNC_AFTER = 30.0  # seconds a reading is carried; quartz drifts about a millisecond in that time
+
+
+class Clock(Protocol):
+    """Where a store gets its time from."""
+
+    def now(self) -> datetime:
+        """Return the time as an aware UTC datetime, cut to milliseconds."""
+        ...
+
+    def resync(self) -> None:
+        """Forget what was read, for instance after a failover."""
+        ...
+
+
+def cut(moment: datetime) -> datetime:
+    """Return ``moment`` in UTC without its microseconds: every store keeps milliseconds."""
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def later(moment: datetime, delay: timedelta) -> datetime:
+    """Return ``moment`` + ``delay`` cut to milliseconds; the last instant there is where that is too far."""
+    try:
+        return cut(moment + delay)
+    except OverflowError:
+        return cut(datetime.max.replace(tzinfo=UTC))
+
+
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
+_read_clock = time.monotonic if _BOOTTIME is None else partial(time.clock_gettime, _BOOTTIME)
+
+
+def elapsed() -> float:
+    """Return seconds that pass steadily, whatever is done to the wall clock."""
+    return _read_clock()
+
+
+class CarriedClock:
+    """A clock that asks ``read`` at most every RESYNC_AFTER seconds and carries the answer.
+
+    Safe in threads: concurrent callers share one reading. A failed reading
+    raises and is tried again by the next call; local time never stands in.
+    """
+
+    def __init__(self, read: Callable[[], datetime]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._reading: tuple[datetime, float] | None = None
+
+    def now(self) -> datetime:
+        """Return the carried time, after a fresh reading where the last one is too old."""
+        reading = self._reading
+        if reading is None or elapsed() - reading[1] > RESYNC_AFTER:
+            reading = self._resynced()
+        moment, at = reading
+        return cut(moment + timedelta(seconds=elapsed() - at))
+
+    def resync(self) -> None:
+        """Forget the reading; one that is on its way now is forgotten, too."""
+        self._generation += 1
+        self._reading = None
+
+    def _resynced(self) -> tuple[datetime, float]:
+        with self._lock:
+            reading = self._reading
+            if reading is not None and elapsed() - reading[1] <= RESYNC_AFTER:
+                return reading
+            generation = self._generation
+            before = elapsed()
+            moment = self._read()
+            # The midpoint of the round trip is off by half of it at most.
+            fresh = (moment, (before + elapsed()) / 2)
+            if generation == self._generation:
+                self._reading = fresh
+            return fresh

@@ -1,0 +1,211 @@
+"""Store new jobs: one INSERT for the row, one for its arguments."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import Error, connections, transaction
+
+from django_helisched.exceptions import LeaseLost
+from django_helisched.jobs.job import Enqueued, JobSnapshot, NewJob, State
+from django_helisched.jobs.keys import digest_of
+from django_helisched.models import Job
+from django_helisched.stores.orm.batch_membership import keep_open
+from django_helisched.stores.orm.connection import is_locked_file, is_missing_table
+from django_helisched.stores.orm.insert_alike import insert_alike
+from django_helisched.stores.orm.insert_statements import insert_job, insert_jobs, writes_together
+from django_helisched.stores.orm.migrated import not_migrated
+from django_helisched.stores.orm.rows import job_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from uuid import UUID
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
+
+    from django_helisched.jobs.job import Particulars
+
+R = TypeVar("R")
+
+_TRIES = 3  # the job that has the key may be pruned between the two looks
+
+
+def enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Store ``jobs``; see JobStore.enqueue."""
+    return _explained(alias, lambda: _enqueue(alias, jobs))
+
+
+def enqueue_alike(alias: str, pattern: NewJob, each: Sequence[Particulars]) -> JobSnapshot:
+    """Store jobs that are alike; see JobStore.enqueue_alike."""
+    return _explained(alias, lambda: _enqueue_alike(alias, pattern, each))
+
+
+def _explained(alias: str, work: Callable[[], R]) -> R:
+    try:
+        return work()
+    except Error as error:
+        if is_missing_table(error):
+            raise not_migrated(alias) from error
+        if is_locked_file(error):
+            error.add_note(
+                "Another process held SQLite's only write lock for longer than this connection waits. Keep "
+                "transactions short, set the OPTIONS that manage.py check prints, or use a server database. "
+                "Nothing was enqueued."
+            )
+        raise
+
+
+def _enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    connection = connections[alias]
+    canceled = _canceled_parents(alias, jobs)
+    records = [(job, _record(job, born_canceled=job.parent_id in canceled)) for job in jobs]
+    with _joined(alias, jobs, is_one_statement=len(jobs) == 1 and _is_one_statement(connection, jobs[0])):
+        if len(jobs) == 1 or any(job.idempotency_key is not None for job in jobs):
+            return [_store_one(connection, job, record) for job, record in records]
+        store_all(connection, records)
+    return [Enqueued(job=record, created=True) for _, record in records]
+
+
+def _enqueue_alike(alias: str, pattern: NewJob, each: Sequence[Particulars]) -> JobSnapshot:
+    connection = connections[alias]
+    record = _record(pattern, born_canceled=pattern.parent_id in _canceled_parents(alias, [pattern]))
+    with _joined(alias, [pattern], is_one_statement=writes_together(connection)):
+        insert_alike(connection, record, _payload(pattern), each)
+    return record
+
+
+def store_all(connection: BaseDatabaseWrapper, records: Sequence[tuple[NewJob, JobSnapshot]]) -> None:
+    """Insert many jobs without keys by statements of many rows."""
+    insert_jobs(connection, [(record, _payload(job)) for job, record in records])
+
+
+def fresh(job: NewJob) -> JobSnapshot:
+    """Return the row that a new job without a canceled parent becomes."""
+    return _record(job, born_canceled=False)
+
+
+@contextmanager
+def _joined(alias: str, jobs: Sequence[NewJob], *, is_one_statement: bool) -> Iterator[None]:
+    """Store ``jobs`` in the block: in one transaction, in which their batches take them."""
+    batched = [job for job in jobs if job.batch_id is not None]
+    if is_one_statement and not batched:
+        yield  # it is atomic by itself
+        return
+    is_joining = connections[alias].in_atomic_block
+    if batched and is_joining:
+        keep_open(alias, batched)  # a refusal must leave the caller's transaction usable
+    with transaction.atomic(using=alias, savepoint=False):
+        if batched and not is_joining:
+            keep_open(alias, batched)
+        yield
+
+
+def _is_one_statement(connection: BaseDatabaseWrapper, job: NewJob) -> bool:
+    return writes_together(connection) or (not job.has_args and job.idempotency_key is None)
+
+
+def _canceled_parents(alias: str, jobs: Sequence[NewJob]) -> set[UUID | None]:
+    """Return the parents whose children are born canceled; raise LeaseLost for a stale fence.
+
+    A plain read, no lock: a cancel that commits meanwhile is caught when the
+    parent settles.
+    """
+    parents = {job.parent_id for job in jobs if job.parent_id is not None}
+    if not parents:
+        return set()
+    rows = Job.objects.using(alias).filter(pk__in=parents)
+    found = {row[0]: row[1:] for row in rows.values_list("id", "state", "fence", "cancel_requested_at")}
+    held = {(job_id, fence) for job_id, (state, fence, _) in found.items() if state == State.IN_PROGRESS}
+    for job in jobs:
+        if job.parent_fence is not None and (job.parent_id, job.parent_fence) not in held:
+            raise LeaseLost(
+                f"job {job.parent_id} is no longer this worker's, so it cannot enqueue {job.fn_path}. "
+                "Nothing was enqueued."
+            )
+    return {job_id for job_id, (state, _, asked_at) in found.items() if state == State.CANCELED or asked_at is not None}
+
+
+def _record(job: NewJob, *, born_canceled: bool) -> JobSnapshot:
+    # A job that never runs must not keep a later one from running.
+    key = None if born_canceled else job.idempotency_key
+    return JobSnapshot(
+        id=job.id,
+        fn_path=job.fn_path,
+        kind=job.kind,
+        at_most_once=job.at_most_once,
+        state=State.CANCELED.value if born_canceled else State.PENDING.value,
+        failure_reason="",
+        hold="" if born_canceled else job.first_hold,
+        held_at=job.created_at if job.first_hold and not born_canceled else None,
+        queue=job.queue,
+        priority=job.priority,
+        due_at=job.due_at,
+        next_run_at=job.next_run_at,
+        expires_at=job.expires_at,
+        timeout=job.timeout,
+        attempts=0,
+        max_failures=job.max_failures,
+        losses=0,
+        attempt_count=0,
+        lease_holder=None,
+        lease_expires_at=None,
+        fence=0,
+        cancel_requested_at=None,
+        key_digest=None if key is None else digest_of(job.space, key),
+        idempotency_key=job.idempotency_key or "",
+        unique_until=job.unique_until,
+        limit_key=job.limit_key,
+        overlap_key=job.overlap_key,
+        app_version=job.app_version,
+        name=job.name,
+        space=job.space,
+        trigger=job.trigger,
+        has_args=job.has_args,
+        on_complete=job.on_complete,
+        parent_id=job.parent_id,
+        cron_id=job.cron_id,
+        batch_id=job.batch_id,
+        created_at=job.created_at,
+        started_at=None,
+        completed_at=job.created_at if born_canceled else None,
+        last_error="",
+    )
+
+
+def _store_one(connection: BaseDatabaseWrapper, job: NewJob, record: JobSnapshot) -> Enqueued:
+    if job.idempotency_key is not None and record.key_digest is None:
+        older = _by_key(connection, digest_of(job.space, job.idempotency_key), lock=False)
+        if older is not None:
+            return Enqueued(job=older, created=False)
+    older = _insert_or_find(connection, job, record)
+    return Enqueued(job=record, created=True) if older is None else Enqueued(job=older, created=False)
+
+
+def _insert_or_find(connection: BaseDatabaseWrapper, job: NewJob, record: JobSnapshot) -> JobSnapshot | None:
+    """Insert a job and return None, or return the job that has its key."""
+    payload = _payload(job)
+    for _ in range(_TRIES):
+        if insert_job(connection, record, payload):
+            return None
+        older = _taken(connection, digest_of(job.space, str(job.idempotency_key)))
+        if older is not None:
+            return older
+    raise LookupError("the job that held this idempotency key was deleted this instant, again and again")
+
+
+def _taken(connection: BaseDatabaseWrapper, digest: str) -> JobSnapshot | None:
+    # The other's row is committed, but a snapshot of this transaction may be older: a locking read sees it.
+    return _by_key(connection, digest, lock=not connection.features.supports_update_conflicts_with_target)
+
+
+def _by_key(connection: BaseDatabaseWrapper, digest: str, *, lock: bool) -> JobSnapshot | None:
+    rows = Job.objects.using(connection.alias).filter(key_digest=digest)
+    row = (rows.select_for_update() if lock else rows).first()
+    return None if row is None else job_snapshot(row)
+
+
+def _payload(job: NewJob) -> list[Any] | None:
+    if not job.has_args:
+        return None
+    return [list(job.args), dict(job.kwargs), job.context, dict(job.options), dict(job.meta)]

@@ -1,0 +1,47 @@
+"""Call back after a commit, and tell others what it changed for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import connections, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django_helisched.stores.base import Teller
+
+
+def after_commit(alias: str, callback: Callable[[], None]) -> None:
+    """Call ``callback`` once the open transaction commits, or now where none is open; see JobStore.on_commit."""
+    connection = connections[alias]
+    waiting = any(function == callback for _, function, *_ in connection.run_on_commit)
+    # Under manual transactions nothing would ever call it.
+    if not waiting and (connection.in_atomic_block or connection.get_autocommit()):
+        transaction.on_commit(callback, using=alias, robust=True)
+
+
+class Telling:
+    """Tells a teller after the commit; without one, nobody. And ``forget`` at once, too, that something is due."""
+
+    def __init__(self, alias: str, teller: Teller | None, forget: Callable[[], None] | None = None) -> None:
+        self._alias = alias
+        self._teller = teller
+        self._forget = forget
+
+    def due(self, is_something: object) -> None:
+        """Tell that something is due, unless ``is_something`` says that there is nothing."""
+        if not is_something:
+            return
+        if self._forget is not None:
+            self._forget()
+            if connections[self._alias].in_atomic_block:
+                after_commit(self._alias, self._forget)
+        if self._teller is not None:
+            after_commit(self._alias, self._teller.something_is_due)
+
+    def canceled(self, is_something: object) -> None:
+        """Tell that something is canceled, which may also make way for what waited for it."""
+        if is_something and self._teller is not None:
+            after_commit(self._alias, self._teller.something_is_canceled)
+            after_commit(self._alias, self._teller.something_is_due)
