@@ -1,0 +1,67 @@
+"""Which kinds of seats the jobs of a queue need: a claim cannot ask for one kind only."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from glob import escape
+from typing import TYPE_CHECKING
+
+from django_helisched.stores.base import CLAIM_LIMIT, QueueFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REMEMBERED = 60.0  # seconds: a queue that had a job of some kind may have another one
+ENOUGH = CLAIM_LIMIT // 2  # room of every kind with which one claim from all queues is as good as several
+PROBE = 4  # jobs taken from a queue of which nothing is known, while one kind of seats is full
+
+
+class SeatKind(StrEnum):
+    """What a body needs: a thread, or the event loop."""
+
+    THREAD = "thread"
+    LOOP = "loop"
+
+
+class Mix:
+    """What this process has seen of the queues lately."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[SeatKind, float]] = {}
+
+    def saw(self, queue: str, kind: SeatKind, now: float) -> None:
+        """Note a job of a queue."""
+        self._seen.setdefault(queue, {})[kind] = now
+
+    def looks(
+        self, served: QueueFilter, room: Mapping[SeatKind, int], now: float, *, probe: bool = True
+    ) -> list[tuple[QueueFilter, int]]:
+        """Return from which queues to claim, and how many jobs at most, so that what comes finds room.
+
+        A queue in which both kinds were seen waits for the fuller one: its jobs go in their order. Without
+        ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have.
+        """
+        least, most = min(room.values()), max(room.values())
+        if most <= 0:
+            return []
+        if least >= ENOUGH or len(room) == 1:
+            return [(served, least)]
+        looks = [
+            (QueueFilter(include=tuple(escape(name) for name in names)), min(room[kind] for kind in kinds))
+            for kinds, names in self._groups(room, now).items()
+        ]
+        if probe:
+            known = tuple(escape(name) for name in self._seen)
+            others = QueueFilter(include=served.include, exclude=(*served.exclude, *known))
+            looks.append((others, least if least > 0 else min(most, PROBE)))
+        return [(queues, limit) for queues, limit in looks if limit > 0]
+
+    def _groups(self, room: Mapping[SeatKind, int], now: float) -> dict[frozenset[SeatKind], list[str]]:
+        groups: dict[frozenset[SeatKind], list[str]] = {}
+        for queue, kinds in list(self._seen.items()):
+            fresh = frozenset(kind for kind, moment in kinds.items() if now - moment < REMEMBERED)
+            if not fresh:
+                del self._seen[queue]
+            else:
+                groups.setdefault(fresh, []).append(queue)
+        return groups
