@@ -1,0 +1,1 @@
+"""What tests of a project, or of another store, need: import from the modules of this package."""

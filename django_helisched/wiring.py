@@ -1,0 +1,138 @@
+"""Which stores and which clock this process uses, and whom an enqueue and a cancel reach.
+
+Made at first use from HELISCHED["DATABASE"], forgotten when the setting
+changes. ``replaced`` puts others in their place for a test.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from django.core.signals import setting_changed
+from django.db.backends.signals import connection_created
+
+from django_helisched import conf
+from django_helisched.stores.orm import Herald, OrmCronStore, OrmJobStore, channel_of, database_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
+
+    from django_helisched.stores.base import CronStore, JobStore
+    from django_helisched.stores.clock import Clock
+
+
+class _Wires:
+    """What this process uses now; None until the first use."""
+
+    lock = threading.Lock()
+    stores: tuple[JobStore, CronStore] | None = None
+    clock: Clock | None = None  # of the stores that were made last
+    listeners: ClassVar[set[Callable[[], None]]] = set()
+    cancelers: ClassVar[set[Callable[[], None]]] = set()
+
+
+def job_store() -> JobStore:
+    """Return the job store of this process."""
+    return _both()[0]
+
+
+def cron_store() -> CronStore:
+    """Return the cron store of this process."""
+    return _both()[1]
+
+
+def _both() -> tuple[JobStore, CronStore]:
+    stores = _Wires.stores
+    if stores is None:
+        with _Wires.lock:
+            stores = _Wires.stores = _Wires.stores or _made()
+    return stores
+
+
+def _made(clock: Clock | None = None) -> tuple[JobStore, CronStore]:
+    alias = conf.get_settings().database
+    clock = _Wires.clock = clock or database_clock(alias)
+    teller = _Teller(Herald(channel_of(alias)))
+    return OrmJobStore(alias, clock, teller=teller), OrmCronStore(alias, clock, teller=teller)
+
+
+class _Teller:
+    """Whom the stores tell after a commit. A driver of this process knows what itself makes due; others do not."""
+
+    def __init__(self, herald: Herald) -> None:
+        self.something_is_due = herald.something_is_due
+        self._herald = herald
+
+    def something_is_canceled(self) -> None:
+        """Let every process hear of a cancel request, this one too."""
+        for hurry in tuple(_Wires.cancelers):
+            hurry()
+        self._herald.something_is_canceled()
+
+
+@contextmanager
+def replaced(
+    jobs: JobStore | None = None, crons: CronStore | None = None, *, clock: Clock | None = None
+) -> Iterator[None]:
+    """Use these stores, or this clock with the database's own, inside the block."""
+    before = _Wires.stores, _Wires.clock
+    made = _made(clock)
+    _Wires.stores = (jobs or made[0], crons or made[1])
+    try:
+        yield
+    finally:
+        _Wires.stores, _Wires.clock = before
+
+
+def add_listener(wake: Callable[[], None]) -> None:
+    """Call ``wake`` after every commit of this process that stored a job."""
+    _Wires.listeners.add(wake)
+
+
+def remove_listener(wake: Callable[[], None]) -> None:
+    """Stop calling ``wake``."""
+    _Wires.listeners.discard(wake)
+
+
+def add_canceler(hurry: Callable[[], None]) -> None:
+    """Call ``hurry`` after every commit of this process that canceled something."""
+    _Wires.cancelers.add(hurry)
+
+
+def remove_canceler(hurry: Callable[[], None]) -> None:
+    """Stop calling ``hurry``."""
+    _Wires.cancelers.discard(hurry)
+
+
+def wake_on_commit() -> None:
+    """Wake this process's drivers once the open transaction commits; one hook is enough for many jobs."""
+    if _Wires.listeners:
+        job_store().on_commit(_wake)
+
+
+def _wake() -> None:
+    for wake in tuple(_Wires.listeners):
+        wake()
+
+
+def _read_anew(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Let a process with a driver read the time anew with each connection: another server may tell it now.
+
+    A web process may open one for each request; it carries its reading on.
+    """
+    clock = _Wires.clock
+    if _Wires.listeners and clock is not None and connection.alias == conf.get_settings().database:
+        clock.resync()
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting in {"HELISCHED", "DATABASES"}:
+        _Wires.stores = None
+
+
+setting_changed.connect(_forget, dispatch_uid="django_helisched.wiring")
+connection_created.connect(_read_anew, dispatch_uid="django_helisched.wiring")
