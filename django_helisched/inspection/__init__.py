@@ -1,0 +1,5 @@
+"""What an operator asks from a shell, answered as data and as text."""
+
+from django_helisched.inspection.answer import Answer
+
+__all__ = ["Answer"]
