@@ -1,0 +1,1 @@
+"""The application whose jobs the benchmarks run."""
