@@ -37,6 +37,12 @@ def start_two(fleet: Fleet, *arguments: str, **settings: Any) -> subprocess.Pope
     return supervisor
 
 
+def are_fresh(old: set[str]) -> bool:
+    """Tell whether two processes are alive and neither is an old one, both as of one look."""
+    ids = {worker.id for worker in alive()}
+    return len(ids) == 2 and not ids & old
+
+
 def all_done(fn_path: str, count: int) -> bool:
     return Job.objects.filter(fn_path=fn_path, state="success").count() == count
 
@@ -154,7 +160,7 @@ def test_a_hang_up_replaces_the_processes_one_by_one(fleet: Fleet):
     supervisor = start_two(fleet)
     old = {worker.id for worker in alive()}
     supervisor.send_signal(signal.SIGHUP)
-    wait_until(lambda: len(alive()) == 2 and not old & {worker.id for worker in alive()}, "both are fresh")
+    wait_until(lambda: are_fresh(old), "both are fresh")
     started = fleet.events("process.started", "process.ended")
     assert [event["event"] for event in started[2:]] == ["process.ended", "process.started"] * 2
     assert terminate(supervisor) == 0
