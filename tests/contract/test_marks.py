@@ -143,6 +143,51 @@ class TestWhatOthersChange:
         return OrmJobStore("default", clock)
 
 
+class TestTheOnlyHead:
+    """Where one head is due, whatever waits for its time, PostgreSQL lists it and takes from it by one statement."""
+
+    @pytest.fixture
+    def plain(self, clock: ManualClock) -> OrmJobStore:
+        return OrmJobStore("default", clock)
+
+    @pytest.mark.parametrize("turn", [0, 7], ids=["by priority", "by age"])
+    @pytest.mark.parametrize(
+        "queues", [EVERY_QUEUE, QueueFilter(include=("default", "b")), QueueFilter(exclude=("b",))]
+    )
+    def test_is_taken_from_at_once(self, plain: OrmJobStore, turn: int, queues: QueueFilter) -> None:
+        due = [enqueued(plain).id for _ in range(3)]
+        enqueued(plain, queue="c", due_at=START + SECOND)
+        with CaptureQueriesContext(connection) as asked:
+            claims = plain.claim(worker_id="w", limit=2, lease=LEASE, turn=turn, queues=queues)
+        assert [claim.id for claim in claims] == due[:2]
+        if connection.vendor == "postgresql":
+            assert len(asked) == 1
+
+    def test_of_several_heads_none_is_taken_from_before_all_are_known(self, plain: OrmJobStore) -> None:
+        low, high = enqueued(plain).id, enqueued(plain, priority=1).id
+        with CaptureQueriesContext(connection) as asked:
+            assert taken(plain, 1) == [high]
+        if connection.vendor == "postgresql":
+            assert len(asked) == 2
+        assert taken(plain, 1) == [low]
+
+    def test_a_pattern_is_no_name(self, plain: OrmJobStore) -> None:
+        mine = enqueued(plain, queue="mail.out").id
+        claims = plain.claim(worker_id="w", limit=2, lease=LEASE, queues=QueueFilter(include=("mail*",)))
+        assert [claim.id for claim in claims] == [mine]
+
+    def test_a_queue_whose_pause_is_over_is_one_and_a_paused_one_is_none(
+        self, plain: OrmJobStore, clock: ManualClock
+    ) -> None:
+        mine = enqueued(plain).id
+        enqueued(plain, queue="b")
+        plain.pause_queue("b")
+        plain.pause_queue("default", until=START + SECOND)
+        assert taken(plain, 2) == []
+        clock.advance(SECOND)
+        assert taken(plain, 2) == [mine]
+
+
 class TestWhenAnAnswerIsKept:
     """Time is given: what a look at it says, one after the other."""
 
@@ -164,6 +209,18 @@ class TestWhenAnAnswerIsKept:
         assert marks.kept(EVERY_QUEUE) == [HEAD]
         time.now += 0.002
         assert marks.kept(EVERY_QUEUE) == []
+
+    def test_what_does_more_than_list_only_says_that_the_next_one_lists_alone(self, time: Time) -> None:
+        marks = Marks(time)
+        assert marks.are_needless
+        for _ in range(2 * PATIENCE):
+            assert marks.timed(lambda: take_for(time, 2 * SLOW)) == "answer"
+            assert not marks.are_needless
+            assert marks.kept(EVERY_QUEUE) == []
+        list_for(marks, time, SLOW / 2)
+        assert marks.are_needless
+        marks.timed(lambda: take_for(time, SLOW / 2))
+        assert marks.are_needless
 
     def test_for_the_same_queues_alone(self, time: Time) -> None:
         marks = Marks(time)
@@ -193,6 +250,11 @@ def list_for(marks: Marks, time: Time, took: float, meanwhile: Callable[[], None
 
     assert marks.listed(EVERY_QUEUE, ask) == [HEAD]
     return marks.kept(EVERY_QUEUE)
+
+
+def take_for(time: Time, took: float) -> str:
+    time.now += took
+    return "answer"
 
 
 def taken(store: OrmJobStore, limit: int) -> list[UUID]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from django_helisched.models import Job
-from django_helisched.stores.orm.claim_statement import changes, claim_columns, in_order
+from django_helisched.stores.orm.claim_statement import CHANGES, changed, claim_columns, in_order
 from django_helisched.stores.orm.connection import once_more
 from django_helisched.stores.orm.rows import columns
 
@@ -42,10 +42,10 @@ def _take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) -
 
 
 def _write(connection: BaseDatabaseWrapper, claim: Take, rows: list[dict[str, Any]]) -> None:
-    assignments, values = changes(connection, claim)
+    values = changed(connection, claim)
     key = columns(Job, ("id",), connection)
     ids = [key.adapt([row["id"]])[0] for row in rows]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE {key.table} SET {assignments} WHERE id IN ({', '.join(['%s'] * len(ids))})", [*values, *ids]
+            f"UPDATE {key.table} SET {CHANGES} WHERE id IN ({', '.join(['%s'] * len(ids))})", [*values, *ids]
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django_helisched.models import JobArgs
-from django_helisched.stores.orm.claim_statement import changes, claim_columns, in_order
+from django_helisched.stores.orm.claim_statement import CHANGES, changed, claim_columns, in_order
 from django_helisched.stores.orm.rows import PAYLOAD, columns
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from django_helisched.stores.orm.claim_statement import Part, Take
 
-_LOCKED = "FOR NO KEY UPDATE SKIP LOCKED"
+LOCKED = "FOR NO KEY UPDATE SKIP LOCKED"
 
 
 def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) -> list[dict[str, Any]]:
@@ -23,18 +23,37 @@ def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) ->
 
     Rows that another worker is taking are passed over.
     """
-    table, payload = claim_columns(connection), columns(JobArgs, PAYLOAD, connection)
-    assignments, values = changes(connection, claim)
+    taking = Taking(connection)
     # No union may lock rows; what it is of may.
-    picks = [f"SELECT id AS picked_id FROM {table.table} WHERE {part.where} {_LOCKED}" for part in parts]
+    picks = [f"SELECT id AS picked_id FROM {taking.table} WHERE {part.where} {LOCKED}" for part in parts]
     picked = picks[0] if len(picks) == 1 else " UNION ALL ".join(f"SELECT * FROM ({pick}) part" for pick in picks)
-    statement = (
-        f"WITH picked AS MATERIALIZED ({picked}), "
-        f"taken AS (UPDATE {table.table} SET {assignments} FROM picked WHERE id = picked_id RETURNING {table.quick}) "
-        f"SELECT taken.*, {payload.listed} FROM taken LEFT JOIN {payload.table} ON job_id = taken.id"
-    )
-    width = len(table.names)
+    values = [value for part in parts for value in part.parameters]
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*(value for part in parts for value in part.parameters), *values])
-        rows = [(table.read(row[:width]), payload.read(row[width:])) for row in cursor.fetchall()]
-    return in_order([job if arguments["args"] is None else job | arguments for job, arguments in rows])
+        cursor.execute(
+            f"WITH {taking.tables(picked)} SELECT {taking.listed} FROM taken {taking.join}",
+            [*values, *changed(connection, claim)],
+        )
+        return in_order([taking.read(row) for row in cursor.fetchall()])
+
+
+class Taking:
+    """How a statement takes the jobs whose ids its table ``picked`` gives, and what it returns of them."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._job, self._payload = claim_columns(connection), columns(JobArgs, PAYLOAD, connection)
+        self.table = self._job.table
+        self.listed = f"taken.*, {self._payload.listed}"
+        self.join = f"LEFT JOIN {self._payload.table} ON job_id = taken.id"
+
+    def tables(self, picked: str) -> str:
+        """Return the tables ``picked``, asked by this text, and ``taken``, whose parameters are those of CHANGES."""
+        return (
+            f"picked AS MATERIALIZED ({picked}), "
+            f"taken AS (UPDATE {self.table} SET {CHANGES} FROM picked WHERE id = picked_id RETURNING {self._job.quick})"
+        )
+
+    def read(self, row: Sequence[Any]) -> dict[str, Any]:
+        """Return a row that ``listed`` gave, with its arguments where it has some."""
+        width = len(self._job.names)
+        job, arguments = self._job.read(row[:width]), self._payload.read(row[width:])
+        return job if arguments["args"] is None else job | arguments

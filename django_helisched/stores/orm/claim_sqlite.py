@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django_helisched.stores.orm.claim_statement import changes, claim_columns, in_order
+from django_helisched.stores.orm.claim_statement import CHANGES, changed, claim_columns, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) -> list[dict[str, Any]]:
     """Return the rows taken, oldest first."""
     table = claim_columns(connection)
-    assignments, values = changes(connection, claim)
+    values = changed(connection, claim)
     picks = [f"SELECT id FROM {table.table} WHERE {part.where}" for part in parts]
     picked = picks[0] if len(picks) == 1 else " UNION ALL ".join(f"SELECT * FROM ({pick})" for pick in picks)
-    statement = f"UPDATE {table.table} SET {assignments} WHERE id IN ({picked}) RETURNING {', '.join(table.quoted)}"
+    statement = f"UPDATE {table.table} SET {CHANGES} WHERE id IN ({picked}) RETURNING {', '.join(table.quoted)}"
     with connection.cursor() as cursor:
         cursor.execute(statement, [*values, *(value for part in parts for value in part.parameters)])
         return in_order([table.read(row) for row in cursor.fetchall()])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _READ = tuple(name for name in CLAIM if name not in {"lease_holder", "lease_expires_at"})
 # The index's own order. On MySQL a sort would make SKIP LOCKED lock every candidate, not only the rows it returns.
-_OLDEST_FIRST = "ORDER BY next_run_at, id"
+OLDEST_FIRST = "ORDER BY next_run_at, id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +45,31 @@ def claim_columns(connection: BaseDatabaseWrapper) -> Columns:
     return columns(Job, _READ, connection)
 
 
-def changes(connection: BaseDatabaseWrapper, take: Take) -> tuple[str, list[Any]]:
-    """Return the SET clause of a claim and its parameters.
+# An at-most-once job gets its ``started_at`` only when its body begins: a sweep can tell a claim that never ran.
+CHANGES = (
+    "state = 'in_progress', fence = fence + 1, lease_holder = %s, lease_expires_at = %s, "
+    "started_at = CASE WHEN at_most_once THEN NULL ELSE %s END"
+)
 
-    An at-most-once job gets its ``started_at`` only when its body begins, so
-    that a sweep can tell a claim that never ran.
-    """
+
+def changed(connection: BaseDatabaseWrapper, take: Take) -> list[Any]:
+    """Return the parameters of CHANGES, the SET clause of a claim."""
     times = columns(Job, ("lease_holder", "lease_expires_at", "started_at"), connection)
-    parameters = times.adapt([take.worker_id, take.lease_expires_at, take.now])
-    assignments = (
-        "state = 'in_progress', fence = fence + 1, lease_holder = %s, lease_expires_at = %s, "
-        "started_at = CASE WHEN at_most_once THEN NULL ELSE %s END"
+    return times.adapt([take.worker_id, take.lease_expires_at, take.now])
+
+
+def startable(place: str) -> str:
+    """Return the WHERE of the rows of a ``place`` that may be taken; its parameters follow those of the place."""
+    # Literals, so that the planner may use the partial index.
+    return (
+        f"state = 'pending' AND hold = '' AND {place} AND next_run_at <= %s "
+        "AND (expires_at IS NULL OR expires_at >= %s)"
     )
-    return assignments, parameters
+
+
+def as_of(connection: BaseDatabaseWrapper, take: Take) -> list[Any]:
+    """Return the parameters of ``startable``."""
+    return columns(Job, ("next_run_at", "expires_at"), connection).adapt([take.now, take.now])
 
 
 def first_of(connection: BaseDatabaseWrapper, take: Take, head: Head, count: int) -> Part:
@@ -69,26 +81,16 @@ def first_of(connection: BaseDatabaseWrapper, take: Take, head: Head, count: int
         # while an old transaction is open; that need not be done twice.
         place += " AND next_run_at >= %s"
         values += columns(Job, ("next_run_at",), connection).adapt([head.due_at])
-    where, parameters = _startable(connection, take, place, values)
-    return Part(where=f"{where} {_OLDEST_FIRST} LIMIT %s", parameters=[*parameters, count], is_walk=True)
+    where = f"{startable(place)} {OLDEST_FIRST} LIMIT %s"
+    return Part(where=where, parameters=[*values, *as_of(connection, take), count], is_walk=True)
 
 
 def named(connection: BaseDatabaseWrapper, take: Take, ids: Sequence[UUID]) -> Part:
     """Return the part of these rows, as far as they may be taken still."""
     adapt = columns(Job, ("id",), connection).writer("id")
     values = [adapt(job_id) for job_id in ids]
-    where, parameters = _startable(connection, take, f"id IN ({', '.join(['%s'] * len(ids))})", values)
-    return Part(where=where, parameters=parameters, is_walk=False)
-
-
-def _startable(connection: BaseDatabaseWrapper, take: Take, place: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
-    times = columns(Job, ("next_run_at", "expires_at"), connection).adapt([take.now, take.now])
-    # Literals, so that the planner may use the partial index.
-    where = (
-        f"state = 'pending' AND hold = '' AND {place} AND next_run_at <= %s "
-        "AND (expires_at IS NULL OR expires_at >= %s)"
-    )
-    return where, [*values, *times]
+    where = startable(f"id IN ({', '.join(['%s'] * len(ids))})")
+    return Part(where=where, parameters=[*values, *as_of(connection, take)], is_walk=False)
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

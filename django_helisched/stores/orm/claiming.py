@@ -10,7 +10,7 @@ from django.db import connections
 from django_helisched.jobs.job import ClaimedJob
 from django_helisched.models import Job, JobArgs
 from django_helisched.stores.base import CLAIM_LIMIT
-from django_helisched.stores.orm import claim_mysql, claim_postgresql, claim_sqlite
+from django_helisched.stores.orm import claim_lone, claim_mysql, claim_postgresql, claim_sqlite
 from django_helisched.stores.orm.claim_statement import first_of, named
 from django_helisched.stores.orm.heads import due_heads, paused_queues
 from django_helisched.stores.orm.rows import PAYLOAD, columns
@@ -46,6 +46,10 @@ def claim(alias: str, take: Take, marks: Marks, *, limit: int, queues: QueueFilt
     if kept:
         paused = paused_queues(connection, take.now)
         rows = visit(connection, take, [head for head in kept if head.queue not in paused], limit, turn)
+    elif connection.vendor == "postgresql" and claim_lone.is_spelled_out(queues) and marks.are_needless:
+        lone = marks.timed(lambda: claim_lone.take(connection, take, queues, limit))
+        rows = visit(connection, take, lone.heads, limit, turn) if lone.rows is None else lone.rows
+        return _with_arguments(connection, take, rows)
     if len(rows) < limit:
         due = marks.listed(queues, lambda: due_heads(connection, queues, take.now))
         rows += visit(connection, take, due, limit - len(rows), turn)
@@ -108,10 +112,10 @@ def _place(head: Head) -> tuple[str, int]:
 
 
 def _oldest_first(
-    connection: BaseDatabaseWrapper, take: Take, due: Sequence[Head], limit: int, _: int
+    connection: BaseDatabaseWrapper, take: Take, due: Sequence[Head], limit: int, turn: int
 ) -> list[dict[str, Any]]:
-    if not due:
-        return []
+    if len(due) <= 1:
+        return _by_priority(connection, take, due, limit, turn)
     # As many heads as rows: the first ones of these are older than all that the others have.
     by_age = sorted(due, key=lambda head: head.due_at)
     youngest = by_age[min(limit, len(by_age)) - 1].due_at

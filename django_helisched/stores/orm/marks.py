@@ -8,7 +8,7 @@ for each, serve the next claims too, for a few times as long as it took.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from django_helisched.stores.clock import elapsed
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from django_helisched.stores.base import QueueFilter
     from django_helisched.stores.orm.heads import Head
+
+T = TypeVar("T")
 
 SLOW = 0.01  # seconds that a listing takes at least for its answer to be kept
 PATIENCE = 3  # listings in a row that were slow: one may have waited for anything
@@ -37,6 +39,21 @@ class Marks:
         """Return the heads that a claim may begin with, without a look at what else there is."""
         heads, until = self._kept.get(queues, ([], 0.0))
         return heads if self._elapsed() < until else []
+
+    @property
+    def are_needless(self) -> bool:
+        """Tell whether listing was quick of late, so that it need not be done by a statement of its own."""
+        return not self._slow
+
+    def timed(self, ask: Callable[[], T]) -> T:
+        """Return what ``ask`` gives, which lists the heads and does more; after a slow one the next claim only lists.
+
+        It may have waited for the disk. Only a listing by itself tells how long listing takes.
+        """
+        begun = self._elapsed()
+        answer = ask()
+        self._slow = int(self._elapsed() - begun >= SLOW)
+        return answer
 
     def listed(self, queues: QueueFilter, ask: Callable[[], list[Head]]) -> list[Head]:
         """Return the due heads that ``ask`` lists, and keep them where that took long."""
