@@ -92,8 +92,8 @@ class Claiming:
 
         ``is_hungry`` afterwards: there was as much as there is room for, or no room.
         """
-        probe, self.is_hungry = not self.is_hungry, True
-        looks = self._looks(probe=probe)
+        was_idle, self.is_hungry = not self.is_hungry, True
+        looks = self._looks(probe=was_idle, few=was_idle)
         if not looks:
             return Claimed()
         started, self.is_hungry = self._claim_from(looks)
@@ -136,7 +136,7 @@ class Claiming:
         """Release the claims that have waited for a seat for too long: another process may have one."""
         self._release(self._seating.overdue())
 
-    def _looks(self, *, probe: bool = True) -> list[tuple[QueueFilter, int]]:
+    def _looks(self, *, probe: bool = True, few: bool = False) -> list[tuple[QueueFilter, int]]:
         unwritten = len(self._held_claims) - self._seating.taken
         self.is_bounded = unwritten > ROOM - CLAIM_LIMIT
         bounds = [CLAIM_LIMIT, ROOM - unwritten]
@@ -145,7 +145,7 @@ class Claiming:
         limit = min(bounds)
         self._suspects = [held for held in self._suspects if self._held_claims.has(held)]
         room = self._room = self._seating.room(ahead=not self._suspects)
-        looks = self._mix.looks(self._config.queues, room, elapsed(), probe=probe)
+        looks = self._mix.looks(self._config.queues, room, elapsed(), probe=probe, few=few)
         return [(queues, min(limit, most)) for queues, most in looks if limit > 0]
 
     def _claim_from(self, looks: Sequence[tuple[QueueFilter, int]]) -> tuple[int, bool]:

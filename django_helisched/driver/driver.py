@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from django_helisched.driver.waking import Ear
     from django_helisched.stores.base import CronStore, JobStore, WorkerReport
 
+STEP_ASIDE = 0.0001  # seconds
 LOOK_EVERY = 1.0  # seconds between two looks of a driver that only waits for its jobs to end
 
 
@@ -93,7 +94,7 @@ class Driver:
         self._announce = Announcer(observe)
         self._held = HeldClaims()
         self._identity = Identity(config, self._seating.size, jobs.now)
-        self._hurry = threading.Event()
+        self._hurry, self._never = threading.Event(), threading.Event()
         patience = Patience(config.database, config.lease, self._hurry)
         settler, farewell = Settler(jobs, patience, rng), Farewell(self._held, self._announce)
         self._outbox: Outbox = (
@@ -318,6 +319,9 @@ class Driver:
         self._is_woken = False
         self._wakeup.clear()
         claimed = self._claiming.claim_at_once()
+        if claimed.started and not self._claiming.is_hungry:
+            # The seats have woken, and wait for the interpreter until this thread lets go of it.
+            self._never.wait(STEP_ASIDE)
         if self._claiming.is_spent:
             self._is_stopping = True
         if not (self._claiming.is_hungry and may_wait):

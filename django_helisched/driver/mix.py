@@ -34,17 +34,18 @@ class Mix:
         self._seen.setdefault(queue, {})[kind] = now
 
     def looks(
-        self, served: QueueFilter, room: Mapping[SeatKind, int], now: float, *, probe: bool = True
+        self, served: QueueFilter, room: Mapping[SeatKind, int], now: float, *, probe: bool = True, few: bool = False
     ) -> list[tuple[QueueFilter, int]]:
         """Return from which queues to claim, and how many jobs at most, so that what comes finds room.
 
         A queue in which both kinds were seen waits for the fuller one: its jobs go in their order. Without
-        ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have.
+        ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have. Where only
+        ``few`` are expected one claim from all queues takes as many as find room whatever they are.
         """
         least, most = min(room.values()), max(room.values())
         if most <= 0:
             return []
-        if least >= ENOUGH or len(room) == 1:
+        if least >= ENOUGH or len(room) == 1 or (few and least > 0):
             return [(served, least)]
         looks = [
             (QueueFilter(include=tuple(escape(name) for name in names)), min(room[kind] for kind in kinds))

@@ -9,11 +9,13 @@ import pytest
 
 from django_helisched.driver import InlineSeats, haste
 from django_helisched.driver.held import Held
+from django_helisched.stores.base import EVERY_QUEUE
 from tests.app import jobs as bodies
 from tests.driver.conftest import LEASE
 
 if TYPE_CHECKING:
     from django_helisched.driver import Driver
+    from django_helisched.stores.base import QueueFilter
     from django_helisched.testing.clock import ManualClock
 
 LOOKS = {"admit", "next_due_at", "claim"}
@@ -73,6 +75,31 @@ def test_what_is_stored_while_a_driver_is_idle_is_claimed_before_anything_else_i
     bodies.note.enqueue("late")
     driver.wake()
     assert asked(driver, store)[0] == "claim"
+    assert bodies.seen[-1] == "late"
+
+
+def test_an_idle_driver_claims_once_from_all_queues(
+    make_driver: Any, store, jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = make_driver(own_seats=True, threads=1, async_jobs=100)
+    bodies.note.using(queue="known").enqueue("first")
+    driver.tick()
+    while driver.in_flight or asked(driver, store)[-1:] != ["next_due_at"]:
+        pass
+    queues: list[QueueFilter] = []
+    claim = jobs.claim
+
+    def noted(**asked: Any) -> Any:
+        queues.append(asked["queues"])
+        return claim(**asked)
+
+    monkeypatch.setattr(jobs, "claim", noted)
+    bodies.note.using(queue="not known").enqueue("late")
+    driver.wake()
+    driver._turn()
+    assert queues[0] == EVERY_QUEUE
+    while driver.in_flight:
+        driver._turn()
     assert bodies.seen[-1] == "late"
 
 

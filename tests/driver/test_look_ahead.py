@@ -235,3 +235,10 @@ def test_without_a_probe_only_known_queues_are_asked_until_there_is_room_for_any
     mix.saw("mail", LOOP, 0.0)
     assert mix.looks(ALL, {THREAD: 1, LOOP: 100}, 1.0, probe=False) == [(QueueFilter(include=("mail",)), 100)]
     assert mix.looks(ALL, {THREAD: ENOUGH, LOOP: 100}, 1.0, probe=False) == [(ALL, ENOUGH)]
+
+
+def test_where_few_are_expected_one_claim_takes_what_finds_room_whatever_it_is():
+    mix = Mix()
+    mix.saw("mail", LOOP, 0.0)
+    assert mix.looks(ALL, {THREAD: 1, LOOP: 100}, 1.0, few=True) == [(ALL, 1)]
+    assert mix.looks(ALL, {THREAD: 0, LOOP: 100}, 1.0, few=True) == mix.looks(ALL, {THREAD: 0, LOOP: 100}, 1.0)
