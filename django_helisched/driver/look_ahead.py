@@ -10,7 +10,7 @@ from django_helisched.stores.clock import elapsed
 if TYPE_CHECKING:
     from datetime import timedelta
 
-MOST = 4 * CLAIM_LIMIT  # claims: while one statement fetches more, the seats have the others
+MOST = 2 * CLAIM_LIMIT  # claims: while one statement fetches more, the seats have the others
 WINDOW = 0.05  # seconds: what waits here should begin within that time, several round trips to a database
 LONG = 0.2  # seconds of a job behind which nothing is to wait
 LONGEST_WAIT = 0.5  # seconds after which a claim that has not begun is given back: others may have free seats

@@ -6,13 +6,13 @@ from enum import StrEnum
 from glob import escape
 from typing import TYPE_CHECKING
 
-from django_helisched.stores.base import CLAIM_LIMIT, QueueFilter
+from django_helisched.stores.base import QueueFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 REMEMBERED = 60.0  # seconds: a queue that had a job of some kind may have another one
-ENOUGH = CLAIM_LIMIT // 2  # room of every kind with which one claim from all queues is as good as several
+ENOUGH = 32  # room of every kind with which one claim from all queues is as good as several
 PROBE = 4  # jobs taken from a queue of which nothing is known, while one kind of seats is full
 
 

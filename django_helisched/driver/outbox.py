@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("django_helisched.driver")
 
-FULL = 64  # ends of one transaction: beyond it the share of each in the commit is small already
-ROOM = 4 * FULL  # ends that may wait; with more the driver claims nothing, so that memory stays bounded
+FULL = 64  # ends for which no others are waited: the share of each in the commit is small already
+MOST = 256  # ends of one transaction, where so many have come together
+ROOM = 2 * MOST  # ends that may wait; with more the driver claims nothing, so that memory stays bounded
 
 # Seconds that an end waits for others, while other jobs of this process are on their way to theirs.
 LINGER = 0.004
@@ -199,7 +200,7 @@ class ThreadOutbox:
 
     def _pass(self) -> None:
         """Write one batch, and one of those that go alone."""
-        batch = [self._waiting.popleft() for _ in range(min(FULL, len(self._waiting)))]
+        batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
         alone = [self._alone.popleft()] if self._alone else []
         if not batch and not alone:
             return

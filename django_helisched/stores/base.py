@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from django_helisched.jobs.progress import ProgressReport, ProgressSnapshot
     from django_helisched.jobs.retention import Cut
 
-CLAIM_LIMIT = 64  # jobs of one claim at most, so that one pass stays bounded
+CLAIM_LIMIT = 256  # jobs of one claim at most, so that one pass stays bounded: some 10 ms
 PRUNE_LIMIT = 100  # rows that one step of a prune looks at, so that no lock is held long
 TURNS_BY_AGE = 8  # every eighth claim goes by age alone, so that nothing starves
 ADMIT_LIMIT = 256  # jobs that one look lets out under limits, so that it stays bounded

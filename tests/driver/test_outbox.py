@@ -77,6 +77,17 @@ def test_ends_that_come_while_others_are_written_are_written_together(busy: Driv
     assert all(len(jobs.attempts_of(job.id)) == 1 for job in made)
 
 
+def test_one_transaction_takes_more_than_it_would_wait_for(busy: Driver, store):
+    count = 2 * outbox.FULL + 1
+    for mark in range(count):
+        bodies.tell.enqueue(mark)
+    run_bodies(busy, count)
+    wait_for(lambda: store.batches)
+    store.is_open.set()
+    run_all(busy)
+    assert outbox.FULL < max(map(len, store.batches)) <= outbox.MOST
+
+
 def test_a_seat_is_free_once_its_body_has_ended_and_the_claim_is_held_until_it_is_written(busy: Driver, jobs, clock):
     made = [bodies.tell.enqueue(mark) for mark in range(3)]
     run_bodies(busy, 3)

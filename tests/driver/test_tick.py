@@ -13,7 +13,7 @@ from django_helisched import scheduler
 from django_helisched.driver import InlineSeats, ThreadSeats, Tick
 from django_helisched.driver.events import What
 from django_helisched.jobs.job import JobSnapshot, State
-from django_helisched.stores.base import JobFilter, QueueFilter
+from django_helisched.stores.base import CLAIM_LIMIT, JobFilter, QueueFilter
 from tests.app import jobs as bodies
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def test_queues_take_turns_from_claim_to_claim(make_driver):
 
 
 def test_a_full_batch_looks_again_at_once(make_driver):
-    driver = make_driver(seats=InlineSeats(200))
-    for mark in range(100):
+    driver = make_driver(seats=InlineSeats(2 * CLAIM_LIMIT))
+    for mark in range(CLAIM_LIMIT + 36):
         bodies.note.enqueue(mark)
-    assert driver.tick().claimed == 64
+    assert driver.tick().claimed == CLAIM_LIMIT
     assert driver._look.again
     assert driver.tick().claimed == 36
     assert not driver._look.again

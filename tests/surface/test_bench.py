@@ -16,6 +16,7 @@ from django_helisched.inspection.bench_rows import AHEAD, BenchRows
 from django_helisched.jobs.job import State
 from django_helisched.jobs.outcome import AttemptOutcome, Outcome
 from django_helisched.models import Attempt, Job, JobArgs
+from django_helisched.stores.base import CLAIM_LIMIT
 from tests.app.jobs import tell
 from tests.surface.asking import ask
 
@@ -81,9 +82,9 @@ class TestRows:
 
     def test_transactions_are_counted(self, rows):
         assert (rows.store(1), rows.store(1001)) == (1, 2)
-        assert rows.run_actions(130) == 2 * 3
-        assert rows.run_mutations(70) == 70 + 2
-        assert Job.objects.filter(state="success").count() == 200
+        assert rows.run_actions(2 * CLAIM_LIMIT + 2) == 2 * 3
+        assert rows.run_mutations(70) == 70 + 1
+        assert Job.objects.filter(state="success").count() == 2 * CLAIM_LIMIT + 2 + 70
 
     def test_rows_that_vanish_are_told_and_the_rest_is_deleted(self, rows):
         rows.store(100)

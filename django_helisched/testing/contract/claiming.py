@@ -129,9 +129,9 @@ class ClaimContract:
         assert _ids(store, limit=0) == []
         assert _ids(store, limit=-1) == []
 
-    def test_one_claim_takes_at_most_64(self, store: JobStore) -> None:
-        store.enqueue([new_job(store) for _ in range(66)])
-        assert len(_ids(store, limit=1000)) == 64
+    def test_one_claim_takes_at_most_256(self, store: JobStore) -> None:
+        store.enqueue([new_job(store) for _ in range(258)])
+        assert len(_ids(store, limit=1000)) == 256
         assert len(_ids(store, limit=1000)) == 2
 
     def test_the_highest_priority_comes_first_then_the_oldest_then_the_id(
