@@ -5,6 +5,7 @@ from typing import Any
 
 import django.db.models.deletion
 from django.db import migrations, models
+from django.db.models.lookups import Exact, IsNull
 
 import django_helisched.jobs.ids
 import django_helisched.models.fields
@@ -539,15 +540,8 @@ class Migration(migrations.Migration):
             model_name="job",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(
-                        ("lease_expires_at__isnull", False), ("lease_holder__isnull", False), ("state", "in_progress")
-                    ),
-                    models.Q(
-                        models.Q(("state", "in_progress"), _negated=True),
-                        ("lease_expires_at__isnull", True),
-                        ("lease_holder__isnull", True),
-                    ),
-                    _connector="OR",
+                    Exact(IsNull(models.F("lease_holder"), rhs=False), Exact(models.F("state"), "in_progress")),
+                    Exact(IsNull(models.F("lease_expires_at"), rhs=False), IsNull(models.F("lease_holder"), rhs=False)),
                 ),
                 name="helisched_job_leased",
             ),
@@ -556,12 +550,10 @@ class Migration(migrations.Migration):
             model_name="job",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("completed_at__isnull", False), ("state__in", ["canceled", "failed", "success"])),
-                    models.Q(
-                        models.Q(("state__in", ["canceled", "failed", "success"]), _negated=True),
-                        ("completed_at__isnull", True),
-                    ),
-                    _connector="OR",
+                    Exact(
+                        IsNull(models.F("completed_at"), rhs=True),
+                        models.Q(("state", "pending"), ("lease_holder__isnull", False), _connector="OR"),
+                    )
                 ),
                 name="helisched_job_completed",
             ),

@@ -19,8 +19,14 @@ class KeyField(models.CharField):  # type: ignore[type-arg]  # not subscriptable
     """Text that is compared byte by byte: paths, queues, spaces, names, keys.
 
     MySQL and MariaDB compare text without regard to case and accents by
-    default; a binary collation makes them agree with the other databases.
+    default; a binary collation makes them agree with the other databases. On
+    PostgreSQL the type is ``text``, since measuring each literal of each statement
+    costs the server more than a row; whoever writes has measured, as for SQLite.
     """
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        """Return the column's type."""
+        return "text" if connection.vendor == "postgresql" else super().db_type(connection)
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:
         """Return the column's parameters, with the binary collation where one is needed."""

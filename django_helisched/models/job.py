@@ -7,8 +7,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.base import ModelState
+from django.db.models.lookups import Exact, IsNull
 from django.db.models.signals import post_init, pre_init
 from django.utils.translation import gettext_lazy as _
 
@@ -120,15 +121,21 @@ class Job(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(fields=["key_digest"], name="helisched_job_key"),
+            # Two truth values that are equal: every statement reads its checks anew, and these are short.
             models.CheckConstraint(
                 name="helisched_job_leased",
-                condition=Q(state=State.IN_PROGRESS.value, lease_holder__isnull=False, lease_expires_at__isnull=False)
-                | (~Q(state=State.IN_PROGRESS.value) & Q(lease_holder__isnull=True, lease_expires_at__isnull=True)),
+                condition=Q(Exact(IsNull(F("lease_holder"), rhs=False), Exact(F("state"), State.IN_PROGRESS.value)))
+                & Q(Exact(IsNull(F("lease_expires_at"), rhs=False), IsNull(F("lease_holder"), rhs=False))),
             ),
+            # With the one above: pending or in progress, and nothing else, is not completed.
             models.CheckConstraint(
                 name="helisched_job_completed",
-                condition=Q(state__in=ENDED, completed_at__isnull=False)
-                | (~Q(state__in=ENDED) & Q(completed_at__isnull=True)),
+                condition=Q(
+                    Exact(
+                        IsNull(F("completed_at"), rhs=True),
+                        Q(state=State.PENDING.value) | Q(lease_holder__isnull=False),
+                    )
+                ),
             ),
         ]
         indexes = [
@@ -172,7 +179,15 @@ class Job(models.Model):
     @classmethod
     def from_snapshot(cls, snapshot: JobSnapshot) -> Job:
         """Return the instance for a record that a store handed out; nothing is read."""
-        return cls.alike(snapshot, [snapshot.id])[0]
+        if _is_watched(cls):
+            return cls.alike(snapshot, [snapshot.id])[0]
+        # What from_db does, without asking each field and each signal: an enqueue makes one of these.
+        names, values_of = _names(cls)
+        job = cls.__new__(cls)
+        job._state = state = ModelState()
+        state.adding, state.db = False, conf.get_settings().database
+        job.__dict__.update(zip(names, values_of(snapshot), strict=True))
+        return job
 
     @classmethod
     def alike(cls, snapshot: JobSnapshot, ids: Sequence[UUID]) -> list[Job]:
@@ -180,9 +195,8 @@ class Job(models.Model):
         names, values_of = _names(cls)
         values = dict(zip(names, values_of(snapshot), strict=True))
         database = conf.get_settings().database
-        if pre_init.has_listeners(cls) or post_init.has_listeners(cls):
+        if _is_watched(cls):
             return [cls.from_db(database, names, list((values | {"id": job_id}).values())) for job_id in ids]
-        # What from_db does, without asking each field and each signal: an enqueue makes one of these.
         jobs = []
         for job_id in ids:
             job = cls.__new__(cls)
@@ -192,6 +206,10 @@ class Job(models.Model):
             job.__dict__.update(values, id=job_id, _state=state)
             jobs.append(job)
         return jobs
+
+
+def _is_watched(model: type[Job]) -> bool:
+    return bool(pre_init.has_listeners(model) or post_init.has_listeners(model))
 
 
 @cache

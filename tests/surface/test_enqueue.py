@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.signals import post_init
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 
 from django_helisched import action, context, mutation, scheduler, wiring
-from django_helisched.exceptions import JobEnded, LeaseLost
+from django_helisched.exceptions import InvalidArguments, JobEnded, LeaseLost
 from django_helisched.functions import Call, enqueue_calls
 from django_helisched.jobs.job import DEFAULT_QUEUE, ClaimedJob
 from django_helisched.models import Job, JobArgs
+from django_helisched.models.fields import KeyField
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @mutation
@@ -103,6 +106,75 @@ def test_a_job_without_arguments_costs_one_statement_and_no_transaction():
 
 @mutation
 def nothing_to_say() -> None: ...
+
+
+def test_an_insert_names_no_column_that_is_null():
+    wiring.job_store().now()
+    with CaptureQueriesContext(connection) as captured:
+        job = close_order.enqueue(7)
+    assert all("NULL" not in sql for sql in statements(captured))
+    stored = Job.objects.get(pk=job.pk)
+    assert (stored.started_at, stored.key_digest, stored.batch_id, stored.timeout) == (None, None, None, None)
+    assert JobArgs.objects.get(pk=job.pk).context is None
+
+
+def test_a_function_that_was_enqueued_before_hears_of_a_setting_that_changes():
+    assert close_order.enqueue(7).max_failures == 3
+    with override_settings(HELISCHED={"MAX_FAILURES": 8, "APP_VERSION": "v2"}):
+        job = close_order.enqueue(7)
+        assert (job.max_failures, job.app_version) == (8, "v2")
+    assert close_order.enqueue(7).app_version == ""
+
+
+def test_options_are_checked_at_each_enqueue_and_their_values_are_those_of_that_instant():
+    order: dict[str, Any] = {"order": 7}
+    function = close_order.using(context=order)
+    function.enqueue(7)
+    order["order"] = 8
+    job = function.enqueue(7)
+    assert JobArgs.objects.get(pk=job.pk).context == {"order": 8}
+    order["order"] = object()
+    with pytest.raises(InvalidArguments, match="context"):
+        function.enqueue(7)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lease_holder": "somebody"},
+        {"lease_expires_at": NOON},
+        {"lease_holder": "somebody", "lease_expires_at": NOON},
+        {"state": "in_progress"},
+        {"state": "in_progress", "lease_holder": "somebody"},
+        {"state": "in_progress", "lease_holder": "somebody", "lease_expires_at": NOON, "completed_at": NOON},
+        {"completed_at": NOON},
+        {"state": "success"},
+        {"state": "canceled", "completed_at": NOON, "lease_expires_at": NOON},
+        {"state": "done"},
+    ],
+)
+def test_the_database_refuses_a_row_whose_state_lease_and_end_do_not_go_together(wrong: dict[str, Any]):
+    job = Job.objects.get(pk=close_order.enqueue(7).pk)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Job.objects.filter(pk=job.pk).update(**wrong)
+    for right in (
+        {"state": "in_progress", "lease_holder": "somebody", "lease_expires_at": NOON},
+        {"state": "failed", "completed_at": NOON, "lease_holder": None, "lease_expires_at": None},
+        {"state": "pending", "completed_at": None},
+    ):
+        assert Job.objects.filter(pk=job.pk).update(**right) == 1
+
+
+def test_postgresql_is_not_asked_to_measure_the_texts_of_a_job():
+    if connection.vendor != "postgresql":
+        return
+    keys = {field.column for field in Job._meta.concrete_fields if isinstance(field, KeyField)}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_name FROM information_schema.columns "
+            "WHERE table_name = 'helisched_job' AND character_maximum_length IS NOT NULL"
+        )
+        assert not keys & {name for (name,) in cursor.fetchall()}
 
 
 def test_a_keyed_job_costs_at_most_three_statements_taken_or_not():

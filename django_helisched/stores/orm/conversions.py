@@ -49,6 +49,18 @@ def writer(field: models.Field[Any, Any], connection: BaseDatabaseWrapper) -> Co
     return None
 
 
+def value_writer(field: models.Field[Any, Any], connection: BaseDatabaseWrapper) -> Conversion | None:
+    """Return the same for a list of VALUES, where the server knows the type by the column.
+
+    A text then does for a time and an id, and costs PostgreSQL's driver a third of them.
+    """
+    if connection.vendor == "postgresql" and isinstance(field, models.DateTimeField):
+        return datetime.isoformat
+    if connection.vendor == "postgresql" and isinstance(field, models.UUIDField):
+        return _hex
+    return writer(field, connection)
+
+
 def reader(field: models.Field[Any, Any], connection: BaseDatabaseWrapper) -> Conversion | None:
     """Return what makes the value of a fetched one that is not None."""
     if isinstance(field, models.DateTimeField):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, ne
 from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, connections, models, transaction
@@ -70,7 +72,9 @@ class Insert:
     """The INSERT of rows of a model: some columns are given, the others are what they usually are."""
 
     def __init__(self, model: type[models.Model], names: tuple[str, ...], connection: BaseDatabaseWrapper) -> None:
-        others = {name: value for name, value in _USUAL.get(model, {}).items() if name not in names}
+        usual = _USUAL.get(model, {}).items()
+        # A column that is not named is NULL: it costs the server nothing.
+        others = {name: value for name, value in usual if value is not None and name not in names}
         self.given: Columns = columns(model, names, connection)
         self.literals = [_literal(value) for value in others.values()]
         quoted = [*self.given.quoted, *(connection.ops.quote_name(name) for name in others)]
@@ -79,8 +83,6 @@ class Insert:
 
 
 def _literal(value: Any) -> str:
-    if value is None:
-        return "NULL"
     if isinstance(value, str):
         return f"'{value}'"
     return "'{}'" if value == {} else str(value).upper()
@@ -88,7 +90,11 @@ def _literal(value: Any) -> str:
 
 def insert_of(connection: BaseDatabaseWrapper, model: type[models.Model], names: tuple[str, ...]) -> Insert:
     """Return the (shared) INSERT of a model in which these columns are given."""
-    return _insert_of(model, names, connection.alias, (connection.vendor, str(connection.timezone)))
+    return _insert_of(model, names, connection.alias, _settings_of(connection))
+
+
+def _settings_of(connection: BaseDatabaseWrapper) -> tuple[str, str]:
+    return connection.vendor, str(connection.timezone)
 
 
 @lru_cache(maxsize=256)
@@ -97,12 +103,11 @@ def _insert_of(model: type[models.Model], names: tuple[str, ...], alias: str, _s
 
 
 def unusual(
-    model: type[models.Model], names: Sequence[str], values: Sequence[Any]
+    model: type[models.Model], names: tuple[str, ...], values: Sequence[Any]
 ) -> tuple[tuple[str, ...], list[Any]]:
     """Return the columns that an INSERT must be given, and their values."""
-    usual = _usual_of(model, tuple(names))
-    chosen = [pair for pair, value in zip(zip(names, values, strict=True), usual, strict=True) if pair[1] != value]
-    return tuple([name for name, _ in chosen]), [value for _, value in chosen]
+    differ = list(map(ne, values, _usual_of(model, names)))
+    return tuple(compress(names, differ)), list(compress(values, differ))
 
 
 @lru_cache(maxsize=16)
@@ -127,38 +132,60 @@ def insert_job(connection: BaseDatabaseWrapper, record: JobSnapshot, payload: Se
     The caller's transaction stays usable. On PostgreSQL row and arguments are one statement.
     """
     names, given = unusual_of_job(record)
-    job = insert_of(connection, Job, names)
-    values = job.given.adapt(given)
-    if payload is None:
-        return _insert(connection, _job_statement(connection, job, record), values, record)
-    arg_names, given_args = unusual_of_args(payload)
-    args = insert_of(connection, JobArgs, ("job_id", *arg_names))
-    arguments = args.given.adapt([record.id, *given_args])
-    if writes_together(connection):
-        if record.key_digest is None:
-            statement = f"WITH stored AS ({job.head} {job.values}) {args.head} {args.values}"
-            return _insert(connection, statement, [*values, *arguments], record)
-        texts = ", ".join([*["%s::text"] * len(arg_names), *args.literals])
-        stored = f"{_job_statement(connection, job, record)} RETURNING id"
-        statement = f"WITH stored AS ({stored}) {args.head} SELECT id, {texts} FROM stored"
-        return _insert(connection, statement, [*values, *arguments[1:]], record)
-    if not _insert(connection, _job_statement(connection, job, record), values, record):
+    arg_names, given_args = (None, None) if payload is None else unusual_of_args(payload)
+    one = _one_job(names, arg_names, connection.alias, _settings_of(connection))
+    if not _insert(connection, one.statement, one.parameters(given, given_args), record):
         return False
-    with connection.cursor() as cursor:
-        cursor.execute(f"{args.head} {args.values}", arguments)
+    if one.args is not None and given_args is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"{one.args.head} {one.args.values}", one.args.given.adapt([record.id, *given_args]))
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class _OneJob:
+    """The statement that stores a job, with its arguments where these are not the INSERT ``args`` after it."""
+
+    statement: str
+    job: Insert
+    together: Insert | None = None
+    args: Insert | None = None
+    repeats_id: bool = False
+
+    def parameters(self, job: Sequence[Any], args: Sequence[Any] | None) -> list[Any]:
+        """Return the statement's parameters for values of the job, the id first, and of the arguments."""
+        values = self.job.given.adapt_values(job)
+        if self.together is not None and args is not None:
+            arguments = self.together.given.adapt_values([job[0], *args])
+            values += arguments if self.repeats_id else arguments[1:]
+        return values
+
+
+@lru_cache(maxsize=256)
+def _one_job(
+    names: tuple[str, ...], arg_names: tuple[str, ...] | None, alias: str, _settings: tuple[str, str]
+) -> _OneJob:
+    connection = connections[alias]
+    job = insert_of(connection, Job, names)
+    has_key = "key_digest" in names
+    statement = f"{job.head} {job.values}"
+    # Without a key there is no conflict, and a plain INSERT costs the server less.
+    if has_key and connection.features.supports_update_conflicts_with_target:
+        statement += f" ON CONFLICT ({connection.ops.quote_name('key_digest')}) DO NOTHING"
+    if arg_names is None:
+        return _OneJob(statement, job)
+    args = insert_of(connection, JobArgs, ("job_id", *arg_names))
+    if not writes_together(connection):
+        return _OneJob(statement, job, args=args)
+    if not has_key:
+        return _OneJob(f"WITH stored AS ({statement}) {args.head} {args.values}", job, args, repeats_id=True)
+    texts = ", ".join([*["%s::text"] * len(arg_names), *args.literals])
+    return _OneJob(f"WITH stored AS ({statement} RETURNING id) {args.head} SELECT id, {texts} FROM stored", job, args)
 
 
 def writes_together(connection: BaseDatabaseWrapper) -> bool:
     """Tell whether ``insert_job`` needs no transaction around it."""
     return connection.vendor == "postgresql"
-
-
-def _job_statement(connection: BaseDatabaseWrapper, job: Insert, record: JobSnapshot) -> str:
-    # Without a key there is no conflict, and a plain INSERT costs the server less.
-    if record.key_digest is None or not connection.features.supports_update_conflicts_with_target:
-        return f"{job.head} {job.values}"
-    return f"{job.head} {job.values} ON CONFLICT ({connection.ops.quote_name('key_digest')}) DO NOTHING"
 
 
 def _insert(connection: BaseDatabaseWrapper, statement: str, parameters: Sequence[Any], record: JobSnapshot) -> bool:

@@ -9,7 +9,6 @@ from django.db import connections
 
 from django_helisched.jobs.job import Hold, State
 from django_helisched.models import Job, Limit, Queue
-from django_helisched.models.job import QUEUE_LENGTH
 from django_helisched.stores.orm.rows import columns
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def lines_after(connection: BaseDatabaseWrapper, walk: Walk, now: datetime) -> l
 def _recursion(connection: BaseDatabaseWrapper, after: str, now: datetime) -> tuple[list[Line], bool]:
     table = columns(Job, ("limit_key", "queue"), connection)
     statement = f"""
-        {_walk(table)} SELECT line.k, line.q, (
+        {_walk(table, connection)} SELECT line.k, line.q, (
             SELECT fn_path FROM {table.table} WHERE {waits(connection)}
             AND limit_key = line.k AND queue = line.q ORDER BY priority DESC, next_run_at, id LIMIT 1
         ), {_BESIDE}, (
@@ -130,12 +129,12 @@ def _line(connection: BaseDatabaseWrapper, row: Sequence[Any], now: datetime) ->
     )
 
 
-def _walk(table: Columns) -> str:
+def _walk(table: Columns, connection: BaseDatabaseWrapper) -> str:
     """Return the recursion that goes down the queues of a key, and then on to the next key."""
     key, queue = table.quoted
     waiting = f"FROM {table.table} WHERE {_WAITS}"
     # A recursion has the types of its first row.
-    nothing = f"CAST('' AS VARCHAR({QUEUE_LENGTH}))"
+    nothing = f"CAST('' AS {Job._meta.get_field('queue').db_type(connection)})"
     return f"""
         WITH RECURSIVE line (k, q, n) AS (
             SELECT (SELECT {key} {waiting} AND {key} > %s ORDER BY {key} LIMIT 1), {nothing}, 0

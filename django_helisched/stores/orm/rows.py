@@ -45,6 +45,8 @@ class Columns:
         self.types = [_type(field, connection) for field in found]
         self._writers = [conversions.writer(field, connection) for field in found]
         self._places = [(place, writer) for place, writer in enumerate(self._writers) if writer is not None]
+        value_writers = [conversions.value_writer(field, connection) for field in found]
+        self._value_places = [(place, writer) for place, writer in enumerate(value_writers) if writer is not None]
         readers = [conversions.reader(field, connection) for field in found]
         self._readers = [(place, reader) for place, reader in enumerate(readers) if reader is not None]
 
@@ -56,6 +58,10 @@ class Columns:
     def adapt(self, values: Iterable[Any]) -> list[Any]:
         """Return the parameters for a row's values, in the order of the names."""
         return _converted(values, self._places)
+
+    def adapt_values(self, values: Iterable[Any]) -> list[Any]:
+        """Return the same for a list of VALUES, whose types the server knows."""
+        return _converted(values, self._value_places)
 
     def read(self, row: Sequence[Any]) -> dict[str, Any]:
         """Return a fetched row as values by name."""
