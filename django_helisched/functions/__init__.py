@@ -1,6 +1,6 @@
 """Functions that can run as jobs: the decorators, the registry, and the one enqueue."""
 
-from django_helisched.functions.call import Call, enqueue_calls
+from django_helisched.functions.call import Call, enqueue_calls, new_call
 from django_helisched.functions.decorators import action, mutation
 from django_helisched.functions.function import JobFunction
 from django_helisched.functions.limiting import capacity_of
@@ -17,6 +17,7 @@ __all__ = [
     "find",
     "known_paths",
     "mutation",
+    "new_call",
     "registered",
     "resolve",
 ]

@@ -20,16 +20,20 @@ from django_helisched.jobs import payload
 from django_helisched.jobs.follow_up import OPTION
 from django_helisched.jobs.ids import uuid7
 from django_helisched.jobs.job import NewJob, Trigger
+from django_helisched.jobs.records import maker
 from django_helisched.models.job import KEY_LENGTH, QUEUE_LENGTH, SPACE_LENGTH, Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from django_helisched.functions.function import JobFunction
+    from django_helisched.jobs.job import Enqueued
 
 logger = logging.getLogger("django_helisched")
 
 NAME_LENGTH = 200
+
+_new_job = maker(NewJob)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,17 @@ class Call:
     overlap_key: str = ""
 
 
+new_call = maker(Call)
+
+
 def enqueue_call(call: Call) -> Job:
     """Store one job and return it; see JobFunction.enqueue."""
-    return enqueue_calls([call])[0]
+    store = wiring.job_store()
+    (result,) = store.enqueue([build(call, store.now())])
+    wiring.wake_on_commit()
+    job = _returned(result)
+    advise(job)
+    return job
 
 
 def enqueue_calls(calls: Sequence[Call]) -> list[Job]:
@@ -57,6 +69,8 @@ def enqueue_calls(calls: Sequence[Call]) -> list[Job]:
     All are checked before the first is stored; all are stored, or none. The
     error of one among many says which it is.
     """
+    if len(calls) == 1:
+        return [enqueue_call(calls[0])]
     stored = _enqueue_alike(calls) if are_alike(calls) else _enqueue(calls)
     if stored:
         advise(stored[0])
@@ -66,18 +80,21 @@ def enqueue_calls(calls: Sequence[Call]) -> list[Job]:
 def _enqueue(calls: Sequence[Call]) -> list[Job]:
     store = wiring.job_store()
     now = store.now()
-    jobs = [build(calls[0], now)] if len(calls) == 1 else numbered(lambda call: build(call, now), calls)
-    results = store.enqueue(jobs)
+    results = store.enqueue(numbered(lambda call: build(call, now), calls))
     wiring.wake_on_commit()
-    stored = [Job.from_snapshot(result.job) for result in results]
-    for job in (job for job, result in zip(stored, results, strict=True) if not result.created):
+    return [_returned(result) for result in results]
+
+
+def _returned(result: Enqueued) -> Job:
+    job = Job.from_snapshot(result.job)
+    if not result.created:
         logger.info(
             'A job with idempotency key "%s" exists (#%s, %s). Returned it, enqueued nothing.',
             job.idempotency_key,
             job.id.hex[-8:],
             job.state,
         )
-    return stored
+    return job
 
 
 def _enqueue_alike(calls: Sequence[Call]) -> list[Job]:
@@ -97,43 +114,59 @@ def build(call: Call, now: datetime) -> NewJob:
     args, kwargs = check_arguments(function, call.args, call.kwargs)
     due_at = _due_at(call, now)
     parent_id, parent_fence = _parent_of(given)
-    job_context = _checked_context(function, given.context)
-    check_size(function, settings.max_args_bytes, args, kwargs, job_context)
-    on_complete, resolved = _resolve_on_complete(given)
-    space = checks.check_text(given.space, "space", SPACE_LENGTH)
-    return NewJob(
+    common = _common(function, settings)
+    check_size(function, settings.max_args_bytes, args, kwargs, common["context"])
+    return _new_job(
         id=uuid7(),
-        fn_path=function.path,
         created_at=now,
         due_at=due_at,
         next_run_at=max(due_at, now),
-        kind=function.kind,
-        at_most_once=function.at_most_once,
-        queue=function.queue
-        if given.queue is None
-        else checks.check_text(given.queue, "queue", QUEUE_LENGTH, blank=False),
-        priority=function.priority if given.priority is None else checks.check_priority(given.priority),
-        max_failures=budget_of(function, given.max_failures),
-        expires_at=None if given.expires_at is None else checks.check_instant(given.expires_at, "expires_at"),
-        timeout=function.timeout or settings.timeout,
         args=args,
         kwargs=kwargs,
-        context=job_context,
-        options=resolved,
-        idempotency_key=_checked_key(given.idempotency_key),
-        unique_until=checks.check_unique_until(given.unique_until),
-        app_version=settings.app_version,
-        name=checks.check_text(given.name, "name", NAME_LENGTH),
-        space=space,
         trigger=call.trigger,
-        on_complete=on_complete,
         parent_id=parent_id,
         parent_fence=parent_fence,
         cron_id=call.cron_id,
         overlap_key=call.overlap_key,
-        limit_key=limit_key_of(function, args, kwargs, space=space),
+        limit_key=limit_key_of(function, args, kwargs, space=common["space"]),
         batch_id=_batch_of(given),
+        **common,
     )
+
+
+def _common(function: JobFunction[Any, Any], settings: conf.Settings) -> dict[str, Any]:
+    """Return what the jobs of ``function`` have in common under its options and ``settings``, checked."""
+    if function.options is not checks.NO_OPTIONS:
+        return _checked(function, settings)
+    known = function.common
+    if known is None or known[0] is not settings:
+        known = function.common = (settings, _checked(function, settings))
+    return known[1]
+
+
+def _checked(function: JobFunction[Any, Any], settings: conf.Settings) -> dict[str, Any]:
+    given = function.options
+    on_complete, resolved = _resolve_on_complete(given)
+    return {
+        "fn_path": function.path,
+        "kind": function.kind.value,
+        "at_most_once": function.at_most_once,
+        "queue": function.queue
+        if given.queue is None
+        else checks.check_text(given.queue, "queue", QUEUE_LENGTH, blank=False),
+        "priority": function.priority if given.priority is None else checks.check_priority(given.priority),
+        "max_failures": budget_of(function, given.max_failures),
+        "expires_at": None if given.expires_at is None else checks.check_instant(given.expires_at, "expires_at"),
+        "timeout": function.timeout or settings.timeout,
+        "context": _checked_context(function, given.context),
+        "options": resolved,
+        "idempotency_key": _checked_key(given.idempotency_key),
+        "unique_until": checks.check_unique_until(given.unique_until),
+        "app_version": settings.app_version,
+        "name": checks.check_text(given.name, "name", NAME_LENGTH),
+        "space": checks.check_text(given.space, "space", SPACE_LENGTH),
+        "on_complete": on_complete,
+    }
 
 
 def budget_of(function: JobFunction[Any, Any], asked: int | None = None) -> int:

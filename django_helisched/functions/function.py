@@ -5,19 +5,20 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 
 from django_helisched import context
 from django_helisched.functions import call
-from django_helisched.functions.options import Chosen, JobOptions
+from django_helisched.functions.options import NO_OPTIONS, Chosen
 from django_helisched.functions.shape import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
 
+    from django_helisched.conf import Settings
     from django_helisched.functions.options import Duration
     from django_helisched.jobs.backoff import Backoff
     from django_helisched.jobs.job import Kind
@@ -66,7 +67,9 @@ class JobFunction(Generic[P, R]):
         self.is_async = inspect.iscoroutinefunction(func)
         self.signature = inspect.signature(func)
         self.shape = Shape(self.signature)
-        self.options = JobOptions()
+        self.options = NO_OPTIONS
+        # What all jobs without options have in common, and the settings under which that holds: see functions.call.
+        self.common: tuple[Settings, dict[str, Any]] | None = None
         update_wrapper(self, func)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -89,15 +92,15 @@ class JobFunction(Generic[P, R]):
         With a taken idempotency key the older job is returned, unchanged.
         Raises InvalidArguments, InvalidOption or LeaseLost before anything is stored.
         """
-        return call.enqueue_call(call.Call(self, args, kwargs))
+        return call.enqueue_call(call.new_call(self, args, kwargs))
 
     def run_after(self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Store a job that is due ``delay`` (a timedelta or seconds, zero or more) from now; as enqueue."""
-        return call.enqueue_call(call.Call(self, args, kwargs, run_after=delay))
+        return call.enqueue_call(call.new_call(self, args, kwargs, run_after=delay))
 
     def run_at(self, when: datetime, /, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Store a job that is due at the aware instant ``when``; as enqueue. A past one is due now."""
-        return call.enqueue_call(call.Call(self, args, kwargs, run_at=when))
+        return call.enqueue_call(call.new_call(self, args, kwargs, run_at=when))
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue from asynchronous code."""

@@ -66,6 +66,8 @@ class Chosen(TypedDict, total=False):
     batch: Batch | UUID | str | EllipsisType | None
 
 
+NO_OPTIONS: Final = JobOptions()  # of whoever gives none: known by identity, there is nothing to check
+
 _DEFAULTS = {item.name: item.default for item in fields(JobOptions)}
 
 

@@ -13,9 +13,9 @@ from uuid import UUID
 from django_helisched import wiring
 from django_helisched.context import in_batch
 from django_helisched.exceptions import InvalidOption
-from django_helisched.functions import Call, JobFunction, JobOptions, enqueue_calls, resolve
+from django_helisched.functions import Call, JobFunction, JobOptions, enqueue_calls, new_call, resolve
 from django_helisched.functions.many import numbered
-from django_helisched.functions.options import UNSET
+from django_helisched.functions.options import NO_OPTIONS, UNSET
 from django_helisched.scheduler import crons, queues
 from django_helisched.scheduler.batches import batch, batch_counts, batch_id_of, close_batch, create_batch
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     FnOrPath = JobFunction[Any, Any] | str
     Arguments = Mapping[str, Any] | Sequence[Any] | None
     Entry = tuple[FnOrPath, Arguments] | tuple[FnOrPath, Arguments, Mapping[str, Any]]
-
-_NO_OPTIONS = JobOptions()
 
 __all__ = [
     "batch",
@@ -124,7 +122,7 @@ def enqueue_many(entries: Iterable[Entry], *, batch: Batch | UUID | str | Ellips
 
 def _call_of(entry: Entry) -> Call:
     if len(entry) == 2:
-        return _call(*entry, _NO_OPTIONS)
+        return _call(*entry, NO_OPTIONS)
     fn_or_path, args, given = entry
     options = dict(given)
     times = {name: options.pop(name, None) for name in ("run_after", "run_at")}
@@ -140,12 +138,12 @@ def _call(
     run_at: datetime | None = None,
 ) -> Call:
     function = resolve(fn_or_path)
-    given = None if chosen is _NO_OPTIONS else chosen.given()
+    given = None if chosen is NO_OPTIONS else chosen.given()
     if given:
         # A function that comes with options of its own keeps those that are not given here.
         function = function.using(**given)
     positional, named = split_arguments(args)
-    return Call(function, positional, named, run_after=run_after, run_at=run_at)
+    return new_call(function, positional, named, run_after=run_after, run_at=run_at)
 
 
 def split_arguments(args: Arguments) -> tuple[Sequence[Any], Mapping[str, Any]]:

@@ -251,7 +251,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a wake-up is sent inside the transaction": mutant(
         f"{STORES}/telling.py",
-        "            after_commit(self._alias, self._teller.something_is_due)\n\n    def canceled",
+        "            _after_commit(connection, self._teller.something_is_due)\n\n    def canceled",
         "            self._teller.something_is_due()\n\n    def canceled",
         caught_by="tests/waking/test_telling.py::test_an_enqueue_is_told_after_the_commit_and_a_rollback_is_not",
     ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connections
 
 from django_helisched.jobs.job import ClaimedJob
+from django_helisched.jobs.records import maker
 from django_helisched.models import Job, JobArgs
 from django_helisched.stores.base import CLAIM_LIMIT
 from django_helisched.stores.orm import claim_lone, claim_mysql, claim_postgresql, claim_sqlite
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from django_helisched.stores.orm.marks import Marks
 
 HEADS = 64  # that one statement asks about: SQLite takes 500
+
+_claimed = maker(ClaimedJob)
 
 _DIALECTS = {"postgresql": claim_postgresql.take, "mysql": claim_mysql.take, "sqlite": claim_sqlite.take}
 
@@ -148,7 +151,7 @@ def _with_arguments(connection: BaseDatabaseWrapper, take: Take, rows: Iterable[
     for row in rows:
         row["lease_holder"], row["lease_expires_at"] = take.worker_id, take.lease_expires_at
         row.update(payloads.get(row["id"], ()) if payloads else ())
-    return [ClaimedJob(**row) for row in rows]
+    return [_claimed(**row) for row in rows]
 
 
 def _payloads(connection: BaseDatabaseWrapper, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:

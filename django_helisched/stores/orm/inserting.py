@@ -10,6 +10,7 @@ from django.db import Error, connections, transaction
 from django_helisched.exceptions import LeaseLost
 from django_helisched.jobs.job import Enqueued, JobSnapshot, NewJob, State
 from django_helisched.jobs.keys import digest_of
+from django_helisched.jobs.records import maker
 from django_helisched.models import Job
 from django_helisched.stores.orm.batch_membership import keep_open
 from django_helisched.stores.orm.connection import is_locked_file, is_missing_table
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from django_helisched.jobs.job import Particulars
 
 R = TypeVar("R")
+
+_snapshot = maker(JobSnapshot)
 
 _TRIES = 3  # the job that has the key may be pruned between the two looks
 
@@ -58,6 +61,10 @@ def _explained(alias: str, work: Callable[[], R]) -> R:
 
 def _enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
     connection = connections[alias]
+    if len(jobs) == 1 and jobs[0].parent_id is None and jobs[0].batch_id is None:
+        (job,) = jobs
+        if _is_one_statement(connection, job):
+            return [_store_one(connection, job, fresh(job))]
     canceled = _canceled_parents(alias, jobs)
     records = [(job, _record(job, born_canceled=job.parent_id in canceled)) for job in jobs]
     with _joined(alias, jobs, is_one_statement=len(jobs) == 1 and _is_one_statement(connection, jobs[0])):
@@ -129,7 +136,7 @@ def _canceled_parents(alias: str, jobs: Sequence[NewJob]) -> set[UUID | None]:
 def _record(job: NewJob, *, born_canceled: bool) -> JobSnapshot:
     # A job that never runs must not keep a later one from running.
     key = None if born_canceled else job.idempotency_key
-    return JobSnapshot(
+    return _snapshot(
         id=job.id,
         fn_path=job.fn_path,
         kind=job.kind,

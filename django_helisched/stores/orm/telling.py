@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connections, transaction
+from django.db import connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
     from django_helisched.stores.base import Teller
 
 
 def after_commit(alias: str, callback: Callable[[], None]) -> None:
     """Call ``callback`` once the open transaction commits, or now where none is open; see JobStore.on_commit."""
-    connection = connections[alias]
+    _after_commit(connections[alias], callback)
+
+
+def _after_commit(connection: BaseDatabaseWrapper, callback: Callable[[], None]) -> None:
     waiting = any(function == callback for _, function, *_ in connection.run_on_commit)
     # Under manual transactions nothing would ever call it.
     if not waiting and (connection.in_atomic_block or connection.get_autocommit()):
-        transaction.on_commit(callback, using=alias, robust=True)
+        connection.on_commit(callback, robust=True)
 
 
 class Telling:
@@ -33,12 +38,13 @@ class Telling:
         """Tell that something is due, unless ``is_something`` says that there is nothing."""
         if not is_something:
             return
+        connection = connections[self._alias]
         if self._forget is not None:
             self._forget()
-            if connections[self._alias].in_atomic_block:
-                after_commit(self._alias, self._forget)
+            if connection.in_atomic_block:
+                _after_commit(connection, self._forget)
         if self._teller is not None:
-            after_commit(self._alias, self._teller.something_is_due)
+            _after_commit(connection, self._teller.something_is_due)
 
     def canceled(self, is_something: object) -> None:
         """Tell that something is canceled, which may also make way for what waited for it."""
