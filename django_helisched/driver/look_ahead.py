@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 MOST = 2 * CLAIM_LIMIT  # claims: while one statement fetches more, the seats have the others
-WINDOW = 0.05  # seconds: what waits here should begin within that time, several round trips to a database
+WINDOW = 0.1  # seconds: what waits here should begin within that time, several round trips to a database
 LONG = 0.2  # seconds of a job behind which nothing is to wait
 LONGEST_WAIT = 0.5  # seconds after which a claim that has not begun is given back: others may have free seats
 
-# A long job counts at once, short ones win back trust slowly: after some forty of them.
-_UP, _DOWN = 0.3, 0.1
+# A long job counts at once, short ones win back trust slowly: after some forty of them. Of short ones the mean counts:
+# a disk that is slow now and then makes no job long.
+_LONG, _SHORT = 0.3, 0.1
 
 
 class LookAhead:
@@ -48,7 +49,7 @@ class LookAhead:
     def ended(self, began: float) -> None:
         """Note that what began then has freed its seat."""
         seconds = elapsed() - began
-        self._typical += (seconds - self._typical) * (_UP if seconds > self._typical else _DOWN)
+        self._typical += (seconds - self._typical) * (_LONG if seconds > max(self._typical, WINDOW) else _SHORT)
         self._typical = max(self._typical, 1e-6)
 
     def is_stuck(self, claimed_at: float) -> bool:

@@ -73,14 +73,14 @@ class Seating:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether there is no room for jobs of some kind, other than one that never has any."""
+        """Tell whether no claim is worth a round trip for jobs of some kind, other than one that never has any room."""
         never = SeatKind.THREAD if not self._threads.size else None
-        return any(count <= 0 for kind, count in self.room().items() if kind is not never)
+        return any(not self.has_room_again(kind) for kind in self.room() if kind is not never)
 
     def has_room_again(self, kind: SeatKind) -> bool:
-        """Tell whether a claim is worth a round trip now: half of what may wait has begun, or all that one can take."""
+        """Tell whether a claim is worth a round trip now: a seat is free, or much of what may wait has begun."""
         ahead, seats = self._ahead[kind].size(), self._loop if kind is SeatKind.LOOP else self._threads
-        return seats.free() + ahead >= min(CLAIM_LIMIT, max(1, ahead // 2))
+        return seats.free() + ahead >= min(CLAIM_LIMIT, max(1, ahead * 3 // 4))
 
     def start(self, kind: SeatKind, held: Sequence[Held]) -> None:
         """Hand over claims of one kind, which were made together."""

@@ -78,6 +78,10 @@ def test_one_long_job_ends_the_look_ahead():
     assert after(ahead, 1.0) == 0
 
 
+def test_of_short_jobs_the_mean_counts():
+    assert after(LookAhead(4, LEASE), *([*[0.001] * 5, 0.04] * 40)) > 35
+
+
 def test_claims_wait_half_a_second_at_most_and_a_quarter_of_a_short_lease():
     now = elapsed()
     assert not LookAhead(1, LEASE).is_stuck(now)
@@ -103,6 +107,19 @@ def test_short_jobs_are_claimed_ahead_of_the_free_seats(driver: Driver, jobs):
     assert driver.in_flight == 10
     bodies.gates["g"].set()
     wait_for(lambda: driver.in_flight == 0)
+
+
+def test_a_claim_waits_until_it_is_worth_a_round_trip(make_driver, jobs):
+    driver = make_driver(seats=ThreadSeats(1))
+    assert after(driver._seating._ahead[THREAD], *[0.0015] * 200) == pytest.approx(66, abs=5)
+    bodies.gates["g"] = threading.Event()
+    made = [bodies.wait_at.enqueue("g") for _ in range(30)]
+    assert driver.tick().claimed == 30
+    made += [bodies.wait_at.enqueue("g") for _ in range(30)]
+    # There is room for all of them: but the seats have enough, and ring when much of it has begun.
+    assert driver.tick().claimed == 0
+    bodies.gates["g"].set()
+    tick_until(driver, lambda: states(jobs, made) == [State.SUCCESS] * 60)
 
 
 def test_what_waits_behind_a_long_job_is_given_back(driver: Driver, jobs, events):
