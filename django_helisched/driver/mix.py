@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 REMEMBERED = 60.0  # seconds: a queue that had a job of some kind may have another one
-ENOUGH = 32  # room of every kind with which one claim from all queues is as good as several
+ENOUGH = 128  # room of every kind with which one claim from all queues is as good as several
 PROBE = 4  # jobs taken from a queue of which nothing is known, while one kind of seats is full
 
 
