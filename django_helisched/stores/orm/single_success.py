@@ -10,7 +10,15 @@ from django.db import connections
 from django_helisched.models import Attempt, Job
 from django_helisched.stores.orm.native import changed
 from django_helisched.stores.orm.rows import columns
-from django_helisched.stores.orm.successes import ALIKE, ATTEMPT, CHANGES, INTO, KEYLESS_CHANGES, OURS, attempt_values
+from django_helisched.stores.orm.success_rows import (
+    ALIKE,
+    ATTEMPT,
+    CHANGES,
+    INTO,
+    KEYLESS_CHANGES,
+    OURS,
+    attempt_values,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime

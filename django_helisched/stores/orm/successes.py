@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django_helisched.jobs.follow_up import bounded
 from django_helisched.jobs.job import State
 from django_helisched.jobs.outcome import AttemptOutcome
 from django_helisched.models import Attempt, Job
+from django_helisched.stores.orm import successes_sqlite
 from django_helisched.stores.orm.arrays import plain_array, text_array
 from django_helisched.stores.orm.rows import columns
+from django_helisched.stores.orm.success_rows import ALIKE, ATTEMPT, CHANGES, INTO, OURS, attempt_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,17 +23,7 @@ if TYPE_CHECKING:
     from django_helisched.stores.base import Settlement
 
 _JOB = ("id", "completed_at", "fence")
-# Of an attempt these differ from row to row, and the others are the same for a worker's batch.
-ATTEMPT = ("job_id", "number", "started_at", "result", "log")
-INTO = "(job_id, number, started_at, result, log, ended_at, worker_id, outcome, error_class, error, traceback)"
-ALIKE = "%s, %s, 'success', '', '', ''"
-KEYLESS_CHANGES = (
-    "state = 'success', failure_reason = '', attempt_count = attempt_count + 1, completed_at = %s, last_error = '', "
-    "lease_holder = NULL, lease_expires_at = NULL"
-)
-CHANGES = f"{KEYLESS_CHANGES}, key_digest = CASE WHEN unique_until = 'terminal' THEN NULL ELSE key_digest END"
 _CLAIMED = "id = mine_id AND fence = mine_fence"
-OURS = "state = 'in_progress' AND cancel_requested_at IS NULL"
 
 
 def is_plain(outcome: Outcome) -> bool:
@@ -86,7 +77,9 @@ def _mysql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], n
     fences = {settlement.claim.id: settlement.claim.fence for settlement in settlements}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {job.listed} FROM {job.table} WHERE id IN ({_marks(adapted)}) AND {OURS} ORDER BY id FOR UPDATE",
+            # By the ids, however many: through an index on the state it would lock what others run.
+            f"SELECT {job.listed} FROM {job.table} FORCE INDEX (PRIMARY) "
+            f"WHERE id IN ({_marks(adapted)}) AND {OURS} ORDER BY id FOR UPDATE",
             list(adapted.values()),
         )
         locked = [job.read(row) for row in cursor.fetchall()]
@@ -98,38 +91,10 @@ def _mysql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], n
     return held
 
 
-def _sqlite(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
-    adapted = _keys(connection, settlements)
-    # Of each column that it assigns SQLite writes the index anew, also where the value stays. The plus keeps it from
-    # the index of all jobs without a key, which it takes for the shorter way to 128 jobs.
-    ended = _ended_on_sqlite(connection, settlements, now, f"{KEYLESS_CHANGES} FROM mine WHERE +key_digest IS NULL")
-    if len(ended) < len(settlements):
-        others = [settlement for settlement in settlements if adapted[settlement.claim.id] not in ended]
-        ended |= _ended_on_sqlite(connection, others, now, f"{CHANGES} FROM mine WHERE TRUE")
-    held = {job_id for job_id, key in adapted.items() if key in ended}
-    _write_attempts(connection, [settlement for settlement in settlements if settlement.claim.id in held], now)
-    return held
-
-
-def _ended_on_sqlite(
-    connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime, changes: str
-) -> set[str]:
-    job = columns(Job, _JOB, connection)
-    adapted = _keys(connection, settlements)
-    pairs = [value for settlement in settlements for value in (adapted[settlement.claim.id], settlement.claim.fence)]
-    statement = (
-        f"WITH mine (mine_id, mine_fence) AS (VALUES {', '.join(['(%s, %s)'] * len(settlements))}) "
-        f"UPDATE {job.table} SET {changes} AND {_CLAIMED} AND +{OURS} RETURNING id"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [*pairs, job.writer("completed_at")(now)])
-        return {row[0] for row in cursor.fetchall()}
-
-
 _DIALECTS: dict[str, Callable[[BaseDatabaseWrapper, Sequence[Settlement], datetime], set[UUID]]] = {
     "postgresql": _postgresql,
     "mysql": _mysql,
-    "sqlite": _sqlite,
+    "sqlite": successes_sqlite.settle_successes,
 }
 
 
@@ -141,12 +106,6 @@ def _write_attempts(connection: BaseDatabaseWrapper, settlements: Sequence[Settl
     rows = [[*attempt.adapt(attempt_values(settlement)), *alike] for settlement in settlements]
     with connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {attempt.table} {INTO} VALUES (%s, %s, %s, %s, %s, {ALIKE})", rows)
-
-
-def attempt_values(settlement: Settlement) -> list[Any]:
-    """Return the values of the columns ATTEMPT."""
-    claim, outcome = settlement.claim, settlement.outcome
-    return [claim.id, claim.attempt, settlement.started_at, bounded(outcome.result), settlement.log]
 
 
 def _keys(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement]) -> dict[UUID, Any]:

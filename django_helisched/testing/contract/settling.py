@@ -86,6 +86,21 @@ class SettleContract:
         assert (attempt.worker_id, attempt.result, attempt.log) == ("worker-1", {"n": [1, None]}, "line 1\nline 2")
         assert (attempt.error_class, attempt.error, attempt.traceback) == ("", "", "")
 
+    def test_ends_written_together_keep_what_each_left(self, store: JobStore) -> None:
+        left = [
+            (None, ""), (0, ""), ("", ""), (False, ""), ([], ""), ({"a": [1.5, None, "\u00e9\U0001f600"]}, ""),
+            ('"quoted" \\ and\nbroken', ""), ("\u2028 \u0000 end", ""), ("x" * 5000, ""), (7, "one\ttwo \u00e9\nthree"),
+        ]  # fmt: skip
+        claims = [running(store) for _ in left]
+        ends = [
+            Settlement(claim=claim, outcome=success(result), started_at=START + number * SECOND, log=log)
+            for number, (claim, (result, log)) in enumerate(zip(claims, left, strict=True))
+        ]
+        assert set(store.settle(ends)) == {DONE}
+        attempts = [last_attempt(store, claim.id) for claim in claims]
+        assert [(attempt.result, attempt.log) for attempt in attempts] == left
+        assert [attempt.started_at for attempt in attempts] == [START + number * SECOND for number in range(len(left))]
+
     def test_a_result_over_64_kb_is_replaced_by_a_note(self, store: JobStore) -> None:
         fits, large = running(store), running(store)
         settled(store, fits, success("x" * (MAX_RESULT - 2)))
