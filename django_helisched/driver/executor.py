@@ -183,8 +183,11 @@ class Executor:
         if begun.held.is_abandoned:
             return None
         self._drop_half_an_answer(ran)
-        if settled is None or settled.answer is SettleAnswer.CANCEL_REQUESTED:
+        if settled is None:
             return self._settler.settle(self.finish(begun, ran))
+        if settled.answer is SettleAnswer.CANCEL_REQUESTED:
+            # Not to be asked again: a request that the body itself has made was undone with all that it did.
+            return self._settler.settle(self.finish(begun, ran).canceled())
         return settled
 
     def _mutate(self, begun: Begun) -> tuple[Ran, Settled | None]:

@@ -73,8 +73,8 @@ class Settler:
         return decide(claim, ending, rng=self._rng, backoff=backoff)
 
     def settle_here(self, held: Held, outcome: Outcome, started_at: datetime) -> SettleAnswer:
-        """Write an outcome in the caller's transaction, once."""
-        return self._jobs.settle([self._settlement(held, outcome, started_at)])[0]
+        """Write an outcome in the caller's transaction, once; nothing follows in it."""
+        return self._jobs.settle([self._settlement(held, outcome, started_at)], is_last=True)[0]
 
     def settle_together(self, batch: Sequence[Finished]) -> list[SettleAnswer]:
         """Write many ends in one transaction of their own, once, and return an answer for each."""

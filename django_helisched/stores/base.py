@@ -377,7 +377,7 @@ class JobStore(Protocol):
         """
 
     @abstractmethod
-    def settle(self, settlements: Sequence[Settlement]) -> list[SettleAnswer]:
+    def settle(self, settlements: Sequence[Settlement], *, is_last: bool = False) -> list[SettleAnswer]:
         """End attempts and return an answer for each, in order.
 
         Each job, its Attempt, its progress and its follow-up change together, in
@@ -386,6 +386,9 @@ class JobStore(Protocol):
         LOST and writes nothing, not even the follow-up. The line of a failure that
         ends or repeats the job becomes ``last_error``; success clears it,
         canceled and snoozed leave it. Nothing holds a job that is over.
+
+        ``is_last``: nothing follows in the caller's ``atomic()`` block. What the block did may be committed
+        already when DONE is answered, and must be undone by the caller, if it is not yet, after another answer.
         """
 
     @abstractmethod

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from uuid import uuid4
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
 
 from django_helisched import action, current_job, mutation
+from django_helisched.models import Job
 from tests.app.jobs import note, tell
 from tests.app.models import Ledger, Receipt
 from tests.races.stage import pause
@@ -77,3 +81,31 @@ def count_up(row: int) -> None:
     number = int(Ledger.objects.get(pk=row).marker)
     pause()
     Ledger.objects.filter(pk=row).update(marker=str(number + 1))
+
+
+@mutation
+def write_with_hook(marker: str) -> None:
+    """Write a row, and note the commit."""
+    transaction.on_commit(lambda: runs.append("committed"))
+    Ledger.objects.create(marker=marker)
+
+
+@mutation
+def write_and_lose(marker: str) -> None:
+    """Write a row under a claim that is not the newest any more."""
+    write_with_hook(marker)
+    Job.objects.filter(pk=current_job().id).update(fence=F("fence") + 1)
+
+
+@mutation
+def write_and_be_canceled(marker: str) -> None:
+    """Write a row of a job that is to be canceled."""
+    write_with_hook(marker)
+    Job.objects.filter(pk=current_job().id).update(cancel_requested_at=Now())
+
+
+@mutation
+def write_a_receipt_of_nothing(marker: str) -> None:
+    """Write a row, and another one that the database refuses at the commit."""
+    write_with_hook(marker)
+    Receipt.objects.create(job_id=uuid4())

@@ -136,7 +136,8 @@ class MemoryJobStore(JobStore):
                 cancel_requested=frozenset(job.id for job in held if job.cancel_requested_at is not None),
             )
 
-    def settle(self, settlements: Sequence[Settlement]) -> list[SettleAnswer]:
+    def settle(self, settlements: Sequence[Settlement], *, is_last: bool = False) -> list[SettleAnswer]:
+        del is_last  # the end of the block is as near
         with self.atomic():
             answers = [self._lives.settle(settlement) for settlement in settlements]
             done = [each for each, answer in zip(settlements, answers, strict=True) if answer is SettleAnswer.DONE]

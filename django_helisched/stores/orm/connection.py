@@ -64,6 +64,11 @@ def is_missing_table(error: BaseException) -> bool:
     return _sqlstate(error) == "42P01" or _code(error) == 1146 or "no such table: helisched_" in str(error)
 
 
+def is_own_wrapper(wrapper: Callable[..., Any]) -> bool:
+    """Tell whether an execute wrapper is that of a WholeTransaction."""
+    return getattr(wrapper, "__func__", None) is WholeTransaction._mark  # noqa: SLF001  # of this module
+
+
 def _sqlstate(error: BaseException) -> str:
     return getattr(error.__cause__, "sqlstate", None) or ""
 

@@ -154,9 +154,9 @@ class OrmJobStore(JobStore):
         until = later(self.now(), lease)
         return once_more(self._alias, lambda: holding.heartbeat(self._alias, claims, lease_expires_at=until))
 
-    def settle(self, settlements: Sequence[Settlement]) -> list[SettleAnswer]:
+    def settle(self, settlements: Sequence[Settlement], *, is_last: bool = False) -> list[SettleAnswer]:
         now = self.now()
-        settle = partial(settling.settle, self._alias, settlements, new_id=self._new_id, now=now)
+        settle = partial(settling.settle, self._alias, settlements, new_id=self._new_id, now=now, is_last=is_last)
         answers = once_more(self._alias, settle)
         done = [one for one, answer in zip(settlements, answers, strict=True) if answer is SettleAnswer.DONE]
         self._tell.due(

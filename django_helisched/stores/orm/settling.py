@@ -12,10 +12,11 @@ from django_helisched.models import Job
 from django_helisched.stores.base import SettleAnswer, Settlement
 from django_helisched.stores.orm.batching import completing_batches, note_end
 from django_helisched.stores.orm.ending import Ended, store_follow_ups, write_attempts, write_ending
+from django_helisched.stores.orm.last_statement import can_commit_with_last
 from django_helisched.stores.orm.locking import locked_jobs
 from django_helisched.stores.orm.operating import cancel_descendants
 from django_helisched.stores.orm.progress import write_reports
-from django_helisched.stores.orm.single_success import settle_success
+from django_helisched.stores.orm.single_success import settle_success, settle_success_and_commit
 from django_helisched.stores.orm.successes import is_one_statement, is_plain, settle_successes
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def settle(
-    alias: str, settlements: Sequence[Settlement], *, new_id: Callable[[], UUID], now: datetime
+    alias: str, settlements: Sequence[Settlement], *, new_id: Callable[[], UUID], now: datetime, is_last: bool = False
 ) -> list[SettleAnswer]:
     """End attempts; see JobStore.settle."""
     connection = connections[alias]
     if len(settlements) == 1 and _is_alone(settlements[0]):
-        held_alone = _settle_alone(connection, settlements[0], now)
+        held_alone = _settle_alone(connection, settlements[0], now, is_last=is_last)
         return [SettleAnswer.DONE if held_alone else _why_not(alias, settlements[0])]
     with _joined(connection, settlements), completing_batches(alias, new_id=new_id, now=now):
         held = _write(connection, settlements, now)
@@ -56,11 +57,13 @@ def _joined(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement]) 
     return transaction.atomic(using=connection.alias, savepoint=False)
 
 
-def _settle_alone(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> bool:
+def _settle_alone(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime, *, is_last: bool) -> bool:
     if not (connection.in_atomic_block or is_one_statement(connection)):
         with transaction.atomic(using=connection.alias):
             return settle_success(connection, settlement, now)
     try:
+        if is_last and can_commit_with_last(connection):
+            return settle_success_and_commit(connection, settlement, now)
         return settle_success(connection, settlement, now)
     except BaseException:
         # As an atomic() without a savepoint would, for a caller that goes on all the same.
