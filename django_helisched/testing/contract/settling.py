@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django_helisched.jobs.follow_up import MAX_RESULT
 from django_helisched.jobs.job import FailureReason, State, Trigger
@@ -87,7 +87,7 @@ class SettleContract:
         assert (attempt.error_class, attempt.error, attempt.traceback) == ("", "", "")
 
     def test_ends_written_together_keep_what_each_left(self, store: JobStore) -> None:
-        left = [
+        left: list[tuple[Any, str]] = [
             (None, ""), (0, ""), ("", ""), (False, ""), ([], ""), ({"a": [1.5, None, "\u00e9\U0001f600"]}, ""),
             ('"quoted" \\ and\nbroken', ""), ("\u2028 \u0000 end", ""), ("x" * 5000, ""), (7, "one\ttwo \u00e9\nthree"),
         ]  # fmt: skip
