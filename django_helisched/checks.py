@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Info, register
+from django.core.checks import CheckMessage, Error, Info
 from django.core.checks import Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections, router
@@ -37,7 +37,6 @@ _TOO_STRICT = {"repeatable read", "serializable", "repeatable_read"}
 _PSYCOPG_LEVELS = {2: "repeatable read", 3: "serializable"}
 
 
-@register("helisched")
 def check_configuration(**_: Any) -> list[CheckMessage]:
     """Return what keeps the app from working with these settings."""
     try:
@@ -63,7 +62,6 @@ def check_configuration(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register("helisched")
 def check_crons(**_: Any) -> list[CheckMessage]:
     """Return what is wrong with the crons that code declares, each with its file and line."""
     refused = [_refused(error, "E011") for error in refused_declarations()]
@@ -204,3 +202,6 @@ def _sqlite(alias: str) -> Iterator[CheckMessage]:
             hint="Name a file, or use a server database.",
             id="helisched.W002",
         )
+
+
+CHECKS = (check_configuration, check_crons)

@@ -14,7 +14,6 @@ from django.core.signals import setting_changed
 from django.db.backends.signals import connection_created
 
 from django_helisched import conf
-from django_helisched.stores.orm import Herald, OrmCronStore, OrmJobStore, channel_of, database_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from django_helisched.stores.base import CronStore, JobStore
     from django_helisched.stores.clock import Clock
+    from django_helisched.stores.orm import Herald
 
 
 class _Wires:
@@ -54,6 +54,9 @@ def _both() -> tuple[JobStore, CronStore]:
 
 
 def _made(clock: Clock | None = None) -> tuple[JobStore, CronStore]:
+    # Half of all modules: a process that enqueues nothing does without.
+    from django_helisched.stores.orm import Herald, OrmCronStore, OrmJobStore, channel_of, database_clock
+
     alias = conf.get_settings().database
     clock = _Wires.clock = clock or database_clock(alias)
     teller = _Teller(Herald(channel_of(alias)))

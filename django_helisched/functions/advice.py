@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from django_helisched import conf, wiring
-from django_helisched.stores.base import QueueFilter
+from django_helisched.stores.queue_filter import QueueFilter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

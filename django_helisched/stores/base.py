@@ -24,8 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Protocol
+
+from django_helisched.stores.queue_filter import EVERY_QUEUE, QueueFilter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -49,36 +50,6 @@ CLAIM_LIMIT = 256  # jobs of one claim at most, so that one pass stays bounded: 
 PRUNE_LIMIT = 100  # rows that one step of a prune looks at, so that no lock is held long
 TURNS_BY_AGE = 8  # every eighth claim goes by age alone, so that nothing starves
 ADMIT_LIMIT = 256  # jobs that one look lets out under limits, so that it stays bounded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueFilter:
-    """The queues a driver serves: patterns to include (none: all) and to exclude.
-
-    A pattern is a name or has ``*`` at its end: ``mail*``.
-    """
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, patterns: Collection[str]) -> QueueFilter:
-        """Return the filter that ``patterns`` lists; ``!mail`` is one to exclude."""
-        exclude = tuple(pattern[1:] for pattern in patterns if pattern.startswith("!"))
-        return cls(include=tuple(pattern for pattern in patterns if not pattern.startswith("!")), exclude=exclude)
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """Return the filter as one list, for ``of``."""
-        return (*self.include, *(f"!{pattern}" for pattern in self.exclude))
-
-    def admits(self, queue: str) -> bool:
-        """Tell whether ``queue`` is served."""
-        included = not self.include or any(fnmatchcase(queue, pattern) for pattern in self.include)
-        return included and not any(fnmatchcase(queue, pattern) for pattern in self.exclude)
-
-
-EVERY_QUEUE = QueueFilter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,30 @@ print([name for name in sys.modules if name in unwanted or name.startswith(tuple
 """
 
 
+PROCESS_WITHOUT_JOBS = (
+    WEB_PROCESS.partition("django.setup()")[0]
+    + """
+django.setup()
+from django_helisched import action
+unwanted = ("django_helisched.stores.base", "django_helisched.stores.orm", "django_helisched.scheduler")
+print([name for name in unwanted if name in sys.modules])
+"""
+)
+
+
+def test_a_process_that_only_declares_functions_imports_no_store():
+    env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROCESS_WITHOUT_JOBS],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
+
+
 def test_a_web_process_imports_nothing_that_only_a_scheduler_needs():
     env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
     run = subprocess.run(
