@@ -247,6 +247,7 @@ CASES = (
     _execute("noop-8", "empty jobs, one process, eight at a time", seats=8),
     _execute("noop-2p", "empty jobs, two processes", processes=2),
     _execute("write", "jobs that write one row, one process", task="write", pace=3000),
+    _execute("write-16", "jobs that write one row, sixteen at a time", task="write", seats=16, pace=3000),
     _execute("pause-4", "jobs of 1 ms, four at a time", task="pause", seats=4, pace=3000),
     _execute("pause-async", "async jobs of 1 ms, 100 at a time", task="pause_async", seats=100, asynchronous=True),
     Case(name="pickup", title="pickup, idle", best="p50 ms", unit="ms", measure=pick_up, lower_is_better=True),

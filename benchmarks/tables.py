@@ -51,6 +51,7 @@ GROUPS = (
             ("empty, eight at a time", "noop-8"),
             ("empty, two processes", "noop-2p"),
             ("writes one row", "write"),
+            ("writes one row, sixteen at a time", "write-16"),
             ("1 ms, four at a time", "pause-4"),
             ("1 ms, 100 async", "pause-async"),
         ),

@@ -17,7 +17,7 @@ class DjangoTasksDb(TasksPeer):
     backend = "django_tasks_db.DatabaseBackend"
     note = "one job at a time per process; a killed worker's job stays running"
     has_bulk = False
-    leaves_out = frozenset({"noop-8", "pause-4"})
+    leaves_out = frozenset({"noop-8", "write-16", "pause-4"})
     unfinished_sql = "SELECT count(*) FROM django_tasks_database_dbtaskresult WHERE status IN ('READY', 'RUNNING')"
     table = "django_tasks_database_dbtaskresult"
     finished = {"status": "'SUCCESSFUL'", "finished_at": "enqueued_at"}

@@ -23,7 +23,7 @@ class PgQueuer(Peer):
     pace = 4000
     note = "writes the ends of jobs in batches; plain asyncio bodies; it has no connection of Django's"
     # A body of its own kind would write by asyncpg, which is another comparison.
-    leaves_out = frozenset({"write", "pause-4"})
+    leaves_out = frozenset({"write", "write-16", "pause-4"})
     has_async = True
     unfinished_sql = "SELECT count(*) FROM pgqueuer WHERE status IN ('queued', 'picked')"
     table = "pgqueuer"

@@ -21,7 +21,9 @@ class PlainSql(Peer):
     requirements = ()
     pace = 20000
     note = "no promises: the limit"
-    leaves_out = frozenset({"noop-8", "noop-2p", "pause-4", "pickup", "pickup-busy", "idle", "memory", "start"})
+    leaves_out = frozenset(
+        {"noop-8", "noop-2p", "write-16", "pause-4", "pickup", "pickup-busy", "idle", "memory", "start"}
+    )
     unfinished_sql = limits.UNFINISHED
 
     @cached_property
