@@ -17,6 +17,7 @@ from django_helisched.context import JobContext, entered
 from django_helisched.driver.deadline import Guard, OutOfTime, Stop, is_stop
 from django_helisched.driver.endings import ending_of_error, ending_of_timeout, ending_of_value
 from django_helisched.exceptions import JobCanceled, NonRetryable, RetryLater
+from django_helisched.jobs.records import maker
 from django_helisched.stores.clock import elapsed
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class Ran:
     ending: Ending
     error: BaseException | None = None
     was_stopped: bool = False
+
+
+# A short job is made of these, and of little else.
+_ran, _job_context = maker(Ran), maker(JobContext)
 
 
 class Body:
@@ -97,7 +102,7 @@ class Body:
 
     def returned(self, value: Any) -> Ran:
         """Return the end of a body that returned ``value``."""
-        return Ran(ending=ending_of_value(value, self._limit))
+        return _ran(ending=ending_of_value(value, self._limit))
 
     def raised(self, error: BaseException) -> Ran:
         """Return the end of a body that raised ``error``."""
@@ -105,8 +110,8 @@ class Body:
         asked = isinstance(error, RetryLater | NonRetryable | JobCanceled)
         timeout = self._held.claim.timeout
         if timeout is not None and not asked and is_stop(error, OutOfTime):
-            return Ran(ending=ending_of_timeout(self._held.claim.id, timeout, error), error=error)
-        return Ran(ending=ending_of_error(error, stop_requested=self._held.must_stop), error=error)
+            return _ran(ending=ending_of_timeout(self._held.claim.id, timeout, error), error=error)
+        return _ran(ending=ending_of_error(error, stop_requested=self._held.must_stop), error=error)
 
     def _run(self) -> Ran:
         seconds = self.begin()
@@ -145,7 +150,7 @@ class Body:
 def context_of(held: Held) -> JobContext:
     """Return what ``current_job()`` gives the body of this claim."""
     claim = held.claim
-    return JobContext(
+    return _job_context(
         id=claim.id,
         fence=claim.fence,
         fn_path=claim.fn_path,

@@ -14,6 +14,7 @@ from django_helisched.driver.results import storable
 from django_helisched.exceptions import JobCanceled, NonRetryable, RetryLater
 from django_helisched.jobs.outcome import AttemptOutcome, Ending
 from django_helisched.jobs.payload import clean_text
+from django_helisched.jobs.records import maker
 from django_helisched.jobs.report import describe_error, describe_text, masked
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
 _OWN_FILES = str(Path(__file__).parent)
 _MAX_FRAMES = 50  # as many as of an exception
+_ending = maker(Ending)
 
 
 def ending_of_value(value: Any, limit: int) -> Ending:
     """Return the success of a body that returned ``value``; the report notes a value that cannot be stored."""
     result, note = storable(value, limit)
-    return Ending(outcome=AttemptOutcome.SUCCESS, result=result, report=note)
+    return _ending(outcome=AttemptOutcome.SUCCESS, result=result, report=note)
 
 
 def ending_of_error(error: BaseException, *, stop_requested: bool = False) -> Ending:

@@ -17,6 +17,7 @@ from django_helisched.driver.narration import told
 from django_helisched.driver.settling import Finished
 from django_helisched.jobs.job import Kind
 from django_helisched.jobs.outcome import AttemptOutcome
+from django_helisched.jobs.records import maker
 from django_helisched.stores.base import SettleAnswer
 from django_helisched.stores.clock import elapsed
 
@@ -46,6 +47,9 @@ class Begun:
     function: JobFunction[Any, Any]
     started_at: datetime
     began: float
+
+
+_begun, _finished = maker(Begun), maker(Finished)
 
 
 class Executor:
@@ -118,7 +122,7 @@ class Executor:
         started_at = self._patience.attempt(held, self._jobs.now)
         if self._announce.is_heard(What.JOB_STARTED):
             self._announce(told(claim, What.JOB_STARTED, started_at=started_at))
-        return Begun(held=held, function=function, started_at=started_at, began=elapsed())
+        return _begun(held=held, function=function, started_at=started_at, began=elapsed())
 
     def native_body(self, begun: Begun, overtime: Callable[[type[Stop]], object]) -> Body:
         """Return the body of what has begun on the event loop, and what is to happen when it does not end in time."""
@@ -157,7 +161,7 @@ class Executor:
         """Return what is to be written of a body that has ended."""
         outcome = self._settler.decide(begun.held.claim, ran.ending, self._backoff_of(begun))
         now = elapsed()
-        return Finished(
+        return _finished(
             held=begun.held,
             ending=ran.ending,
             outcome=outcome,

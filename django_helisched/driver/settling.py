@@ -10,6 +10,7 @@ from django_helisched.jobs.follow_up import follow_up_of, result_of
 from django_helisched.jobs.ids import uuid7
 from django_helisched.jobs.job import TERMINAL
 from django_helisched.jobs.outcome import ErrorReport, Outcome, canceled, decide
+from django_helisched.jobs.records import maker
 from django_helisched.stores.base import SettleAnswer, Settlement
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ class Finished:
         line = f"what this attempt left could not be stored ({type(error).__name__})"
         report = ErrorReport(error_class=type(error).__name__, error=line, line=line)
         return replace(self, outcome=replace(self.outcome, result=None, report=report), is_bare=True)
+
+
+_settled_by = maker(Settlement)
 
 
 class Settler:
@@ -117,7 +121,7 @@ class Settler:
                 new_id=uuid7(),
                 now=self._jobs.now(),
             )
-        return Settlement(
+        return _settled_by(
             claim=claim,
             outcome=outcome,
             started_at=started_at,

@@ -14,6 +14,7 @@ from typing import Any
 
 from django_helisched.jobs.backoff import DEFAULT_BACKOFF, Backoff, compute_backoff
 from django_helisched.jobs.job import ClaimedJob, FailureReason, Hold, JobSnapshot, State
+from django_helisched.jobs.records import maker
 
 
 class AttemptOutcome(StrEnum):
@@ -74,6 +75,9 @@ class Outcome:
     losses: int = 0
     result: Any = None
     report: ErrorReport = NO_ERROR
+
+
+_outcome = maker(Outcome)
 
 
 def decide(
@@ -163,7 +167,7 @@ def _never_ran(reason: FailureReason, line: str) -> Outcome:
 
 
 def _ended(state: State, ending: Ending, *, reason: str = "", failures: int = 0) -> Outcome:
-    return Outcome(
+    return _outcome(
         state=state,
         attempt=ending.outcome,
         failure_reason=reason,

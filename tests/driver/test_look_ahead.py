@@ -209,7 +209,7 @@ def looks(
 
 
 def test_with_room_for_all_kinds_one_claim_does():
-    assert looks(Mix(), {THREAD: ENOUGH, LOOP: 99}) == [((), (), ENOUGH)]
+    assert looks(Mix(), {THREAD: ENOUGH, LOOP: ENOUGH + 1}) == [((), (), ENOUGH)]
     assert looks(Mix(), {THREAD: 3}) == [((), (), 3)]
     assert looks(Mix(), {THREAD: 0, LOOP: 0}) == []
 
@@ -251,7 +251,7 @@ def test_without_a_probe_only_known_queues_are_asked_until_there_is_room_for_any
     mix = Mix()
     mix.saw("mail", LOOP, 0.0)
     assert mix.looks(ALL, {THREAD: 1, LOOP: 100}, 1.0, probe=False) == [(QueueFilter(include=("mail",)), 100)]
-    assert mix.looks(ALL, {THREAD: ENOUGH, LOOP: 100}, 1.0, probe=False) == [(ALL, ENOUGH)]
+    assert mix.looks(ALL, {THREAD: ENOUGH, LOOP: ENOUGH}, 1.0, probe=False) == [(ALL, ENOUGH)]
 
 
 def test_where_few_are_expected_one_claim_takes_what_finds_room_whatever_it_is():
