@@ -137,9 +137,9 @@ class Claiming:
         self._release(self._seating.overdue())
 
     def _looks(self, *, probe: bool = True, few: bool = False) -> list[tuple[QueueFilter, int]]:
-        unwritten = len(self._held_claims) - self._seating.taken
-        self.is_bounded = unwritten > ROOM - CLAIM_LIMIT
-        bounds = [CLAIM_LIMIT, ROOM - unwritten]
+        spare = ROOM + self._seating.size - len(self._held_claims)
+        self.is_bounded = spare < CLAIM_LIMIT
+        bounds = [CLAIM_LIMIT, spare]
         if self._config.max_tasks is not None:
             bounds.append(self._config.max_tasks - self._started)
         limit = min(bounds)

@@ -30,7 +30,7 @@ logger = logging.getLogger("django_helisched.driver")
 
 FULL = 64  # ends for which no others are waited: the share of each in the commit is small already
 MOST = 256  # ends of one transaction, where so many have come together
-ROOM = 2 * MOST  # ends that may wait; with more the driver claims nothing, so that memory stays bounded
+ROOM = 4 * MOST  # claims beside those in seats: with so many that wait for a seat or to be written nothing is claimed
 
 # Seconds that an end waits for others, while other jobs of this process are on their way to theirs.
 LINGER = 0.004

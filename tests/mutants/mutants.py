@@ -152,7 +152,7 @@ MUTANTS: dict[str, Mutant] = {
     "settle ignores a cancel request": Mutant(
         edits=(
             Edit(file=f"{STORES}/ending.py", old='" AND cancel_requested_at IS NULL"', new='""'),
-            Edit(file=f"{STORES}/successes.py", old=" AND cancel_requested_at IS NULL", new=""),
+            Edit(file=f"{STORES}/success_rows.py", old=" AND cancel_requested_at IS NULL", new=""),
         ),
         caught_by="tests/races/test_cancel.py::test_a_settlement_waits_for_a_cancel_and_is_asked_to_decide_anew",
     ),
