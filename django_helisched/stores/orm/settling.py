@@ -32,6 +32,12 @@ def settle(
     alias: str, settlements: Sequence[Settlement], *, new_id: Callable[[], UUID], now: datetime, is_last: bool = False
 ) -> list[SettleAnswer]:
     """End attempts; see JobStore.settle."""
+    newest = newest_of_each(settlements)
+    if len(newest) < len(settlements):
+        # A job that was lost and claimed again here, while its older body still ran.
+        answers = settle(alias, newest, new_id=new_id, now=now, is_last=is_last)
+        answer_of = dict(zip(map(id, newest), answers, strict=True))
+        return [answer_of.get(id(item), SettleAnswer.LOST) for item in settlements]
     connection = connections[alias]
     if len(settlements) == 1 and _is_alone(settlements[0]):
         held_alone = _settle_alone(connection, settlements[0], now, is_last=is_last)
@@ -48,6 +54,16 @@ def settle(
         if canceled:
             cancel_descendants(alias, canceled, new_id=new_id, now=now)
         return [SettleAnswer.DONE if item.claim.id in held else _why_not(alias, item) for item in settlements]
+
+
+def newest_of_each(settlements: Sequence[Settlement]) -> list[Settlement]:
+    """Return of each job the settlement with the highest fence: only one claim of a job can hold."""
+    newest: dict[UUID, Settlement] = {}
+    for item in settlements:
+        known = newest.get(item.claim.id)
+        if known is None or known.claim.fence < item.claim.fence:
+            newest[item.claim.id] = item
+    return list(newest.values())
 
 
 def _joined(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement]) -> AbstractContextManager[Any]:

@@ -25,6 +25,7 @@ from django_helisched.testing.contract.factories import (
     failure,
     last_attempt,
     new_job,
+    only,
     outcomes,
     read,
     retry,
@@ -100,6 +101,23 @@ class SettleContract:
         attempts = [last_attempt(store, claim.id) for claim in claims]
         assert [(attempt.result, attempt.log) for attempt in attempts] == left
         assert [attempt.started_at for attempt in attempts] == [START + number * SECOND for number in range(len(left))]
+
+    def test_an_older_claim_is_lost_beside_the_newer_one_of_its_job(self, store: JobStore) -> None:
+        for outcome_of_old in (success("old"), failure("ValueError: x", FailureReason.NON_RETRYABLE)):
+            for is_old_first in (True, False):
+                old = running(store, on_complete=CALLBACK)
+                store.release([old])
+                new = claimed(store, queues=only(old.queue))
+                ends = [
+                    Settlement(claim=each, outcome=outcome, started_at=START, follow_up=new_job(store, name=name))
+                    for each, outcome, name in ((old, outcome_of_old, "no"), (new, success("new"), f"after {old.id}"))
+                ]
+                answers = store.settle(ends if is_old_first else ends[::-1])
+                assert answers == ([LOST, DONE] if is_old_first else [DONE, LOST])
+                assert state_of(store, old.id) == State.SUCCESS
+                assert [attempt.result for attempt in store.attempts_of(old.id)] == ["new"]
+                assert [job.name for job in all_jobs(store)].count(f"after {old.id}") == 1
+        assert "no" not in {job.name for job in all_jobs(store)}
 
     def test_a_result_over_64_kb_is_replaced_by_a_note(self, store: JobStore) -> None:
         fits, large = running(store), running(store)
