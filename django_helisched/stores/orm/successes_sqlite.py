@@ -39,8 +39,9 @@ _CHANGES = {False: KEYLESS_CHANGES, True: CHANGES}
 
 
 def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
-    """Return the ids of those whose claims held; the caller has a transaction open, which has the write lock."""
+    """Return the ids of those whose claims held; the caller has a transaction open."""
     by_key = {_key(connection, settlement): settlement for settlement in settlements}
+    _lock(connection)
     held = _held(connection, by_key)
     for has_idempotency_key, keys in held.items():
         if keys:
@@ -49,6 +50,12 @@ def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Sett
     if ended:
         _write_attempts(connection, ended, now)
     return {settlement.claim.id for settlement in ended}
+
+
+def _lock(connection: BaseDatabaseWrapper) -> None:
+    """Take the write lock, where the transaction has not begun with it: a read lock that has to grow fails at once."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {columns(Job, ('id',), connection).table} SET fence = fence WHERE id = ''")
 
 
 def _key(connection: BaseDatabaseWrapper, settlement: Settlement) -> str:
