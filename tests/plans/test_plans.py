@@ -7,12 +7,12 @@ sort or a scan shows as rows that were looked at.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.db import connection
 
-from django_helisched import wiring
+from django_helisched import scheduler, wiring
 from django_helisched.jobs.job import State
 from django_helisched.jobs.outcome import AttemptOutcome, Outcome
 from django_helisched.models import Cron, Job
@@ -79,6 +79,25 @@ def test_claim_from_many_heads_takes_few_statements(turn):
     assert_reads(plans, JOBS, {HOT, *BY_ID})
     assert looked_at(plans[:1]) < 122 * 12
     assert looked_at(plans[1:]) < max(122 * 12, WRITTEN)
+
+
+def test_claim_by_age_fetches_no_more_than_it_takes():
+    from tests.app.jobs import tell
+
+    store = wiring.job_store()
+    scheduler.enqueue_many([(tell.using(queue=f"queue {number % 10}"), [number]) for number in range(300)])
+    fetched: list[int] = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        if "part UNION ALL" in sql and "UPDATE" not in sql:
+            fetched.append(len(context["cursor"].fetchall()))
+            return execute(sql, params, many, context)
+        return result
+
+    with connection.execute_wrapper(count):
+        assert len(store.claim(worker_id="me", limit=16, lease=LEASE, turn=7)) == 16
+    assert fetched == [16]
 
 
 def test_heartbeat_finds_its_rows_by_their_ids():

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from django_helisched.stores.orm.marks import Marks
 
 HEADS = 64  # that one statement asks about: SQLite takes 500
+VISITS = 128  # that one statement makes: of six parameters each, and the smallest SQLite takes 999
 
 _claimed = maker(ClaimedJob)
 
@@ -104,7 +105,7 @@ def _fitting(visits: Sequence[_Visit], room: int) -> list[tuple[_Visit, int]]:
     fitting: list[tuple[_Visit, int]] = []
     for visit in visits:
         count = min(visit.wants, room)
-        if count > 0:
+        if count > 0 and len(fitting) < VISITS:
             fitting.append((visit, count))
             room -= count
     return fitting
@@ -139,7 +140,11 @@ def _candidates(
             f"SELECT * FROM (SELECT {table.listed} FROM {table.table} {hint} WHERE {part.where}) part" for part in parts
         ]
         with connection.cursor() as cursor:
-            cursor.execute(" UNION ALL ".join(looks), [value for part in parts for value in part.parameters])
+            # Of all that the heads offer only the oldest come here.
+            cursor.execute(
+                f"{' UNION ALL '.join(looks)} ORDER BY next_run_at, id LIMIT %s",
+                [*(value for part in parts for value in part.parameters), limit],
+            )
             rows = [table.read(row) for row in cursor.fetchall()]
         found += [(row["next_run_at"], row["id"]) for row in rows]
     return found
