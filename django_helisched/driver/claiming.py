@@ -146,9 +146,8 @@ class Claiming:
         self._suspects = [held for held in self._suspects if self._held_claims.has(held)]
         room = self._room = self._seating.room(ahead=not self._suspects)
         # A few at a time cost as much as many: each claim would find the little that has begun during the one before.
-        soon = {kind for kind, count in room.items() if count > 0 and not self._seating.has_room_again(kind)}
-        worth = {kind: 0 if kind in soon else count for kind, count in room.items()}
-        looks = self._mix.looks(self._config.queues, worth, elapsed(), probe=probe and not soon, few=few)
+        soon = frozenset(kind for kind, count in room.items() if count > 0 and not self._seating.has_room_again(kind))
+        looks = self._mix.looks(self._config.queues, room, elapsed(), probe=probe, few=few, soon=soon)
         return [(queues, min(limit, most)) for queues, most in looks if limit > 0]
 
     def _claim_from(self, looks: Sequence[tuple[QueueFilter, int]]) -> tuple[int, bool]:

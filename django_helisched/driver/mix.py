@@ -34,22 +34,31 @@ class Mix:
         self._seen.setdefault(queue, {})[kind] = now
 
     def looks(
-        self, served: QueueFilter, room: Mapping[SeatKind, int], now: float, *, probe: bool = True, few: bool = False
+        self,
+        served: QueueFilter,
+        room: Mapping[SeatKind, int],
+        now: float,
+        *,
+        probe: bool = True,
+        few: bool = False,
+        soon: frozenset[SeatKind] = frozenset(),
     ) -> list[tuple[QueueFilter, int]]:
         """Return from which queues to claim, and how many jobs at most, so that what comes finds room.
 
         A queue in which both kinds were seen waits for the fuller one: its jobs go in their order. Without
-        ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have. Where only
-        ``few`` are expected one claim from all queues takes as many as find room whatever they are.
+        ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have. Where
+        only ``few`` are expected one claim from all queues takes as many as find room whatever they are. A kind that
+        has much more room ``soon`` is no reason to look: queues of that kind alone wait for it, but no others.
         """
         least, most = min(room.values()), max(room.values())
-        if most <= 0:
+        if all(count <= 0 or kind in soon for kind, count in room.items()):
             return []
         if least >= ENOUGH or len(room) == 1 or (few and least > 0):
             return [(served, least)]
         looks = [
             (QueueFilter(include=tuple(escape(name) for name in names)), min(room[kind] for kind in kinds))
             for kinds, names in self._groups(room, now).items()
+            if not kinds <= soon
         ]
         if probe:
             known = tuple(escape(name) for name in self._seen)

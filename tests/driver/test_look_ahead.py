@@ -259,3 +259,15 @@ def test_where_few_are_expected_one_claim_takes_what_finds_room_whatever_it_is()
     mix.saw("mail", LOOP, 0.0)
     assert mix.looks(ALL, {THREAD: 1, LOOP: 100}, 1.0, few=True) == [(ALL, 1)]
     assert mix.looks(ALL, {THREAD: 0, LOOP: 100}, 1.0, few=True) == mix.looks(ALL, {THREAD: 0, LOOP: 100}, 1.0)
+
+
+def test_a_kind_that_has_more_room_soon_keeps_no_queue_waiting_but_its_own():
+    mix = Mix()
+    for queue, kind in (("plain", THREAD), ("native", LOOP), ("mixed", THREAD), ("mixed", LOOP)):
+        mix.saw(queue, kind, 0.0)
+    room, soon = {THREAD: 2, LOOP: 50}, frozenset({THREAD})
+    asked = [(queues.include, limit) for queues, limit in mix.looks(ALL, room, 1.0, soon=soon)]
+    # "mixed", and queues of which nothing is known: they must not wait until both have much room at one moment.
+    assert asked == [(("native",), 50), (("mixed",), 2), ((), 2)]
+    assert mix.looks(ALL, room, 1.0, soon=frozenset({THREAD, LOOP})) == []
+    assert mix.looks(ALL, {THREAD: 2, LOOP: 0}, 1.0, soon=soon) == []
