@@ -57,7 +57,10 @@ def test_claim_walks_the_hot_index_and_reads_what_it_takes(turn):
     assert len(claims) == 16
     assert HOT in indexes(plans, JOBS)
     assert_reads(plans, JOBS, {HOT, *BY_ID})
-    assert looked_at([plan for plan in plans if "UPDATE" not in plan.sql]) < FEW
+    others = [plan for plan in plans if "UPDATE" not in plan.sql]
+    # PostgreSQL lists, takes and reads by one statement, unless a claim before was slow.
+    assert others or connection.vendor == "postgresql"
+    assert all(plan.rows < FEW for plan in others)
     assert looked_at(plans) < WRITTEN
 
 
@@ -235,4 +238,4 @@ def indexes(plans: Sequence[Plan], table: str) -> set[str]:
 
 
 def looked_at(plans: Sequence[Plan]) -> int:
-    return max((plan.rows for plan in plans), default=0)
+    return max(plan.rows for plan in plans)
