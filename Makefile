@@ -62,7 +62,7 @@ bench: $(STAMPS)/venv ## Measure us, our peers and plain SQL (BENCH_PEERS, BENCH
 	@$(PY) -m benchmarks speed $(ARGS)
 
 .PHONY: bench-growth
-bench-growth: $(STAMPS)/venv ## Measure claims among a million rows that do not concern them (BENCH_ROWS, BENCH_ROUNDS, BENCH_QUICK=1)
+bench-growth: $(STAMPS)/venv ## Measure claims among millions of rows that do not concern them (BENCH_ROWS, BENCH_ROUNDS, BENCH_QUICK=1)
 	@$(PY) -m benchmarks growth $(ARGS)
 
 .PHONY: mutants

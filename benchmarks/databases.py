@@ -72,6 +72,24 @@ def settle_down() -> None:
             cursor.execute("UNLOCK TABLES")
 
 
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Keep a transaction of another connection open that sees the rows as they are now."""
+    begin = {
+        "postgresql": ("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT 1"),
+        "sqlite": ("BEGIN DEFERRED", "SELECT 1 FROM sqlite_master"),
+        "mysql": ("START TRANSACTION WITH CONSISTENT SNAPSHOT",),
+    }[connection.vendor]
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            for statement in begin:
+                cursor.execute(statement)
+        yield
+    finally:
+        other.close()
+
+
 def vendor() -> str:
     """Return Django's word for this database."""
     return connection.vendor
