@@ -132,7 +132,7 @@ class Particulars(NamedTuple):
     kwargs: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots a copy is one dict
 class JobSnapshot:
     """One job's row as it was when it was read, without its arguments."""
 

@@ -182,11 +182,10 @@ class Job(models.Model):
         if _is_watched(cls):
             return cls.alike(snapshot, [snapshot.id])[0]
         # What from_db does, without asking each field and each signal: an enqueue makes one of these.
-        names, values_of = _names(cls)
         job = cls.__new__(cls)
-        job._state = state = ModelState()
+        state = ModelState()
         state.adding, state.db = False, conf.get_settings().database
-        job.__dict__.update(zip(names, values_of(snapshot), strict=True))
+        job.__dict__ = {"_state": state, **vars(snapshot)}  # the record's fields are the columns
         return job
 
     @classmethod

@@ -69,9 +69,10 @@ MUTANTS: dict[str, Mutant] = {
         "        self._tell.due(any(one.created for one in stored))\n"
         "        return stored\n",
         "        from django.db import transaction\n\n"
-        "        from django_helisched.jobs.job import Enqueued\n\n"
+        "        from django_helisched.jobs.job import Enqueued\n"
+        "        from django_helisched.stores.orm.new_rows import new_row\n\n"
         "        transaction.on_commit(lambda: inserting.enqueue(self._alias, jobs), using=self._alias)\n"
-        "        return [Enqueued(job=inserting.fresh(job), created=True) for job in jobs]\n",
+        "        return [Enqueued(job=new_row(job), created=True) for job in jobs]\n",
         caught_by=f"{KILLED}[enqueue in a transaction-after]",
     ),
     "fire moves the cron in one transaction and stores the jobs in another": mutant(

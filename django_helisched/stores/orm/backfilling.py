@@ -11,7 +11,8 @@ from django.db.models import F
 from django_helisched.crons.backfill import fires_after
 from django_helisched.crons.cron import FireSnapshot
 from django_helisched.models import Cron, Fire
-from django_helisched.stores.orm.inserting import fresh, store_all
+from django_helisched.stores.orm.inserting import store_all
+from django_helisched.stores.orm.new_rows import new_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def _backfill(alias: str, cron: CronSnapshot, plan: BackfillPlan, jobs: Sequence
     replaced = Fire.objects.using(alias).filter(cron_id=cron.id, due_at__in=plan.replaced)
     if replaced.delete()[0] != len(plan.replaced):
         raise _Gone
-    store_all(connections[alias], [(job, fresh(job)) for job in jobs])
+    store_all(connections[alias], [(job, new_row(job)) for job in jobs])
     rows = fires_after(plan, cron.id, [job.id for job in jobs], now)
     Fire.objects.using(alias).bulk_create([Fire(**{name: getattr(fire, name) for name in _FIRE}) for fire in rows])
     return True

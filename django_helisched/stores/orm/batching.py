@@ -20,7 +20,8 @@ from django_helisched.jobs.batch import BatchSnapshot, batch_counts, completion_
 from django_helisched.jobs.job import State
 from django_helisched.models import Batch, Job
 from django_helisched.stores.orm.connection import operator_transaction
-from django_helisched.stores.orm.inserting import fresh, store_all
+from django_helisched.stores.orm.inserting import store_all
+from django_helisched.stores.orm.new_rows import new_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +115,7 @@ def _complete(alias: str, batch: BatchSnapshot, *, new_id: Callable[[], UUID], n
     if batch.on_complete:
         job = completion_of(replace(batch, **counts), new_id=new_id(), now=now)
         if job is not None:
-            store_all(connections[alias], [(job, fresh(job))])
+            store_all(connections[alias], [(job, new_row(job))])
 
 
 def _counts(alias: str, batch_id: UUID) -> dict[str, Any]:

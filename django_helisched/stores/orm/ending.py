@@ -18,7 +18,8 @@ from django_helisched.jobs.outcome import AttemptOutcome
 from django_helisched.models import Attempt, Job, JobArgs
 from django_helisched.stores.clock import later
 from django_helisched.stores.orm.batching import note_end
-from django_helisched.stores.orm.inserting import fresh, store_all
+from django_helisched.stores.orm.inserting import store_all
+from django_helisched.stores.orm.new_rows import new_row
 from django_helisched.stores.orm.rows import columns
 
 if TYPE_CHECKING:
@@ -195,6 +196,6 @@ def enqueue_follow_up(
 
 def store_follow_ups(alias: str, jobs: Sequence[NewJob | None]) -> None:
     """Store callbacks; they have no parent and no key."""
-    records = [(job, fresh(job)) for job in jobs if job is not None]
+    records = [(job, new_row(job)) for job in jobs if job is not None]
     if records:
         store_all(connections[alias], records)

@@ -15,7 +15,8 @@ from django_helisched.stores.base import PlannedFiring
 from django_helisched.stores.orm.batching import completing_batches
 from django_helisched.stores.orm.connection import is_duplicate_key, operator_transaction
 from django_helisched.stores.orm.insert_statements import insert_many
-from django_helisched.stores.orm.inserting import fresh, store_all
+from django_helisched.stores.orm.inserting import store_all
+from django_helisched.stores.orm.new_rows import new_row
 from django_helisched.stores.orm.operating import cancel_jobs_of, live_jobs_of
 from django_helisched.stores.orm.rows import columns
 
@@ -113,7 +114,7 @@ def _move(alias: str, cron: CronSnapshot, plan: FiringPlan) -> bool:
 def _store(alias: str, firings: Sequence[PlannedFiring], now: datetime) -> None:
     """Insert the jobs and the Fire rows of crons that were moved."""
     connection = connections[alias]
-    store_all(connection, [(job, fresh(job)) for firing in firings for job in firing.jobs])
+    store_all(connection, [(job, new_row(job)) for firing in firings for job in firing.jobs])
     fires = [
         fire
         for firing in firings

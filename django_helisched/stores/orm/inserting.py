@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from django.db import Error, connections, transaction
 
 from django_helisched.exceptions import LeaseLost
-from django_helisched.jobs.job import Enqueued, JobSnapshot, NewJob, State
+from django_helisched.jobs.job import Enqueued, State
 from django_helisched.jobs.keys import digest_of
-from django_helisched.jobs.records import maker
 from django_helisched.models import Job
 from django_helisched.stores.orm.batch_membership import keep_open
 from django_helisched.stores.orm.connection import is_locked_file, is_missing_table
 from django_helisched.stores.orm.insert_alike import insert_alike
 from django_helisched.stores.orm.insert_statements import insert_job, insert_jobs, writes_together
+from django_helisched.stores.orm.insert_usual import insert_usual
 from django_helisched.stores.orm.migrated import not_migrated
+from django_helisched.stores.orm.new_rows import new_payload, new_row
 from django_helisched.stores.orm.rows import job_snapshot
 
 if TYPE_CHECKING:
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
 
     from django.db.backends.base.base import BaseDatabaseWrapper
 
-    from django_helisched.jobs.job import Particulars
+    from django_helisched.jobs.job import JobSnapshot, NewJob, Particulars
 
 R = TypeVar("R")
-
-_snapshot = maker(JobSnapshot)
 
 _TRIES = 3  # the job that has the key may be pruned between the two looks
 
@@ -63,10 +62,13 @@ def _enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
     connection = connections[alias]
     if len(jobs) == 1 and jobs[0].parent_id is None and jobs[0].batch_id is None:
         (job,) = jobs
+        usual = insert_usual(connection, job)
+        if usual is not None:
+            return [Enqueued(job=usual, created=True)]
         if _is_one_statement(connection, job):
-            return [_store_one(connection, job, fresh(job))]
+            return [_store_one(connection, job, new_row(job))]
     canceled = _canceled_parents(alias, jobs)
-    records = [(job, _record(job, born_canceled=job.parent_id in canceled)) for job in jobs]
+    records = [(job, new_row(job, born_canceled=job.parent_id in canceled)) for job in jobs]
     with _joined(alias, jobs, is_one_statement=len(jobs) == 1 and _is_one_statement(connection, jobs[0])):
         if len(jobs) == 1 or any(job.idempotency_key is not None for job in jobs):
             return [_store_one(connection, job, record) for job, record in records]
@@ -76,20 +78,15 @@ def _enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
 
 def _enqueue_alike(alias: str, pattern: NewJob, each: Sequence[Particulars]) -> JobSnapshot:
     connection = connections[alias]
-    record = _record(pattern, born_canceled=pattern.parent_id in _canceled_parents(alias, [pattern]))
+    record = new_row(pattern, born_canceled=pattern.parent_id in _canceled_parents(alias, [pattern]))
     with _joined(alias, [pattern], is_one_statement=writes_together(connection)):
-        insert_alike(connection, record, _payload(pattern), each)
+        insert_alike(connection, record, new_payload(pattern), each)
     return record
 
 
 def store_all(connection: BaseDatabaseWrapper, records: Sequence[tuple[NewJob, JobSnapshot]]) -> None:
     """Insert many jobs without keys by statements of many rows."""
-    insert_jobs(connection, [(record, _payload(job)) for job, record in records])
-
-
-def fresh(job: NewJob) -> JobSnapshot:
-    """Return the row that a new job without a canceled parent becomes."""
-    return _record(job, born_canceled=False)
+    insert_jobs(connection, [(record, new_payload(job)) for job, record in records])
 
 
 @contextmanager
@@ -133,53 +130,6 @@ def _canceled_parents(alias: str, jobs: Sequence[NewJob]) -> set[UUID | None]:
     return {job_id for job_id, (state, _, asked_at) in found.items() if state == State.CANCELED or asked_at is not None}
 
 
-def _record(job: NewJob, *, born_canceled: bool) -> JobSnapshot:
-    # A job that never runs must not keep a later one from running.
-    key = None if born_canceled else job.idempotency_key
-    return _snapshot(
-        id=job.id,
-        fn_path=job.fn_path,
-        kind=job.kind,
-        at_most_once=job.at_most_once,
-        state=State.CANCELED.value if born_canceled else State.PENDING.value,
-        failure_reason="",
-        hold="" if born_canceled else job.first_hold,
-        held_at=job.created_at if job.first_hold and not born_canceled else None,
-        queue=job.queue,
-        priority=job.priority,
-        due_at=job.due_at,
-        next_run_at=job.next_run_at,
-        expires_at=job.expires_at,
-        timeout=job.timeout,
-        attempts=0,
-        max_failures=job.max_failures,
-        losses=0,
-        attempt_count=0,
-        lease_holder=None,
-        lease_expires_at=None,
-        fence=0,
-        cancel_requested_at=None,
-        key_digest=None if key is None else digest_of(job.space, key),
-        idempotency_key=job.idempotency_key or "",
-        unique_until=job.unique_until,
-        limit_key=job.limit_key,
-        overlap_key=job.overlap_key,
-        app_version=job.app_version,
-        name=job.name,
-        space=job.space,
-        trigger=job.trigger,
-        has_args=job.has_args,
-        on_complete=job.on_complete,
-        parent_id=job.parent_id,
-        cron_id=job.cron_id,
-        batch_id=job.batch_id,
-        created_at=job.created_at,
-        started_at=None,
-        completed_at=job.created_at if born_canceled else None,
-        last_error="",
-    )
-
-
 def _store_one(connection: BaseDatabaseWrapper, job: NewJob, record: JobSnapshot) -> Enqueued:
     if job.idempotency_key is not None and record.key_digest is None:
         older = _by_key(connection, digest_of(job.space, job.idempotency_key), lock=False)
@@ -191,7 +141,7 @@ def _store_one(connection: BaseDatabaseWrapper, job: NewJob, record: JobSnapshot
 
 def _insert_or_find(connection: BaseDatabaseWrapper, job: NewJob, record: JobSnapshot) -> JobSnapshot | None:
     """Insert a job and return None, or return the job that has its key."""
-    payload = _payload(job)
+    payload = new_payload(job)
     for _ in range(_TRIES):
         if insert_job(connection, record, payload):
             return None
@@ -210,9 +160,3 @@ def _by_key(connection: BaseDatabaseWrapper, digest: str, *, lock: bool) -> JobS
     rows = Job.objects.using(connection.alias).filter(key_digest=digest)
     row = (rows.select_for_update() if lock else rows).first()
     return None if row is None else job_snapshot(row)
-
-
-def _payload(job: NewJob) -> list[Any] | None:
-    if not job.has_args:
-        return None
-    return [list(job.args), dict(job.kwargs), job.context, dict(job.options), dict(job.meta)]

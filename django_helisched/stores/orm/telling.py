@@ -20,9 +20,11 @@ def after_commit(alias: str, callback: Callable[[], None]) -> None:
 
 
 def _after_commit(connection: BaseDatabaseWrapper, callback: Callable[[], None]) -> None:
-    waiting = any(function == callback for _, function, *_ in connection.run_on_commit)
+    for hook in connection.run_on_commit:
+        if hook[1] == callback:
+            return
     # Under manual transactions nothing would ever call it.
-    if not waiting and (connection.in_atomic_block or connection.get_autocommit()):
+    if connection.in_atomic_block or connection.get_autocommit():
         connection.on_commit(callback, robust=True)
 
 

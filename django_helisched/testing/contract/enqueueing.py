@@ -12,7 +12,7 @@ import pytest
 
 from django_helisched.exceptions import BatchClosed, LeaseLost
 from django_helisched.jobs.ids import uuid7
-from django_helisched.jobs.job import Kind, NewJob, Particulars, State, Trigger, UniqueUntil
+from django_helisched.jobs.job import Hold, Kind, NewJob, Particulars, State, Trigger, UniqueUntil
 from django_helisched.testing.contract.factories import SECOND, START, all_jobs, enqueued, new_job, read
 
 if TYPE_CHECKING:
@@ -35,6 +35,39 @@ ODD_VALUES = [
     [[{"a": [None]}]],
     {"": {"b": False}},
 ]
+
+# A text in which anything may take a letter for its own.
+ODD_TEXT = "50% %s %(id)s 'q' \"d\" \\ é"
+ODD_FIELDS = {
+    "fn_path": f"shop.{ODD_TEXT}",
+    "kind": Kind.ACTION,
+    "at_most_once": True,
+    "queue": ODD_TEXT,
+    "priority": -7,
+    "max_failures": 9,
+    "due_at": START - 60 * SECOND,
+    "next_run_at": START + 60 * SECOND,
+    "created_at": START - SECOND,
+    "expires_at": START + 60 * SECOND,
+    "timeout": timedelta(days=2, seconds=1.5),
+    "args": [ODD_TEXT],
+    "kwargs": {ODD_TEXT: ODD_TEXT},
+    "context": ODD_TEXT,
+    "options": {"o": ODD_TEXT},
+    "meta": {"m": ODD_TEXT},
+    "unique_until": UniqueUntil.TERMINAL,
+    "limit_key": ODD_TEXT,
+    "overlap_key": ODD_TEXT,
+    "hold": Hold.UNKNOWN_FUNCTION,
+    "app_version": ODD_TEXT,
+    "name": ODD_TEXT,
+    "space": ODD_TEXT,
+    "trigger": Trigger.TASK,
+    "on_complete": ODD_TEXT,
+    "cron_id": uuid7(),
+}
+# What has tests of its own.
+ELSEWHERE = {"id", "idempotency_key", "parent_id", "parent_fence", "batch_id"}
 
 
 class EnqueueContract:
@@ -113,6 +146,17 @@ class EnqueueContract:
     def test_a_past_instant_is_kept_as_due_at(self, store: JobStore) -> None:
         job = enqueued(store, due_at=START - 60 * SECOND)
         assert (job.due_at, job.next_run_at) == (START - 60 * SECOND, START)
+
+    @pytest.mark.parametrize("name", sorted({item.name for item in fields(NewJob)} - ELSEWHERE))
+    def test_a_job_with_one_odd_field_is_stored_like_one_among_many(self, store: JobStore, name: str) -> None:
+        odd = {name: ODD_FIELDS[name]}
+        alone = enqueued(store, **odd)
+        assert alone == store.get(alone.id)
+        [second, other] = store.enqueue([new_job(store, **odd), new_job(store, name="other")])
+        assert replace(alone, id=second.job.id) == second.job == store.get(second.job.id)
+        assert store.args_of(alone.id) == store.args_of(second.job.id)
+        plain = enqueued(store)
+        assert store.get(plain.id) == replace(other.job, id=plain.id, name="")
 
     def test_many_jobs_are_answered_in_their_order(self, store: JobStore) -> None:
         new = [new_job(store, name=str(number), args=[number] if number % 2 else []) for number in range(7)]
