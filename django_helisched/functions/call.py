@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from django_helisched.jobs import payload
 from django_helisched.jobs.follow_up import OPTION
 from django_helisched.jobs.ids import uuid7
 from django_helisched.jobs.job import NewJob, Trigger
-from django_helisched.jobs.records import maker
+from django_helisched.jobs.records import maker, remade
 from django_helisched.models.job import KEY_LENGTH, QUEUE_LENGTH, SPACE_LENGTH, Job
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ logger = logging.getLogger("django_helisched")
 NAME_LENGTH = 200
 
 _new_job = maker(NewJob)
+
+_NOBODY, _NEVER = UUID(int=0), datetime(1970, 1, 1, tzinfo=UTC)  # until a pattern becomes a job
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,59 +116,63 @@ def build(call: Call, now: datetime) -> NewJob:
     args, kwargs = check_arguments(function, call.args, call.kwargs)
     due_at = _due_at(call, now)
     parent_id, parent_fence = _parent_of(given)
-    common = _common(function, settings)
-    check_size(function, settings.max_args_bytes, args, kwargs, common["context"])
-    return _new_job(
-        id=uuid7(),
-        created_at=now,
-        due_at=due_at,
-        next_run_at=max(due_at, now),
-        args=args,
-        kwargs=kwargs,
-        trigger=call.trigger,
-        parent_id=parent_id,
-        parent_fence=parent_fence,
-        cron_id=call.cron_id,
-        overlap_key=call.overlap_key,
-        limit_key=limit_key_of(function, args, kwargs, space=common["space"]),
-        batch_id=_batch_of(given),
-        **common,
-    )
+    pattern = _pattern(function, settings)
+    check_size(function, settings.max_args_bytes, args, kwargs, pattern.context)
+    own = {
+        "id": uuid7(),
+        "created_at": now,
+        "due_at": due_at,
+        "next_run_at": max(due_at, now),
+        "args": args,
+        "kwargs": kwargs,
+        "trigger": call.trigger,
+        "parent_id": parent_id,
+        "parent_fence": parent_fence,
+        "cron_id": call.cron_id,
+        "overlap_key": call.overlap_key,
+        "limit_key": limit_key_of(function, args, kwargs, space=pattern.space),
+        "batch_id": _batch_of(given),
+    }
+    return remade(pattern, own)
 
 
-def _common(function: JobFunction[Any, Any], settings: conf.Settings) -> dict[str, Any]:
+def _pattern(function: JobFunction[Any, Any], settings: conf.Settings) -> NewJob:
     """Return what the jobs of ``function`` have in common under its options and ``settings``, checked."""
     if function.options is not checks.NO_OPTIONS:
         return _checked(function, settings)
-    known = function.common
+    known = function.pattern
     if known is None or known[0] is not settings:
-        known = function.common = (settings, _checked(function, settings))
+        known = function.pattern = (settings, _checked(function, settings))
     return known[1]
 
 
-def _checked(function: JobFunction[Any, Any], settings: conf.Settings) -> dict[str, Any]:
+def _checked(function: JobFunction[Any, Any], settings: conf.Settings) -> NewJob:
     given = function.options
     on_complete, resolved = _resolve_on_complete(given)
-    return {
-        "fn_path": function.path,
-        "kind": function.kind.value,
-        "at_most_once": function.at_most_once,
-        "queue": function.queue
+    return _new_job(
+        id=_NOBODY,
+        created_at=_NEVER,
+        due_at=_NEVER,
+        next_run_at=_NEVER,
+        fn_path=function.path,
+        kind=function.kind.value,
+        at_most_once=function.at_most_once,
+        queue=function.queue
         if given.queue is None
         else checks.check_text(given.queue, "queue", QUEUE_LENGTH, blank=False),
-        "priority": function.priority if given.priority is None else checks.check_priority(given.priority),
-        "max_failures": budget_of(function, given.max_failures),
-        "expires_at": None if given.expires_at is None else checks.check_instant(given.expires_at, "expires_at"),
-        "timeout": function.timeout or settings.timeout,
-        "context": _checked_context(function, given.context),
-        "options": resolved,
-        "idempotency_key": _checked_key(given.idempotency_key),
-        "unique_until": checks.check_unique_until(given.unique_until),
-        "app_version": settings.app_version,
-        "name": checks.check_text(given.name, "name", NAME_LENGTH),
-        "space": checks.check_text(given.space, "space", SPACE_LENGTH),
-        "on_complete": on_complete,
-    }
+        priority=function.priority if given.priority is None else checks.check_priority(given.priority),
+        max_failures=budget_of(function, given.max_failures),
+        expires_at=None if given.expires_at is None else checks.check_instant(given.expires_at, "expires_at"),
+        timeout=function.timeout or settings.timeout,
+        context=_checked_context(function, given.context),
+        options=resolved,
+        idempotency_key=_checked_key(given.idempotency_key),
+        unique_until=checks.check_unique_until(given.unique_until),
+        app_version=settings.app_version,
+        name=checks.check_text(given.name, "name", NAME_LENGTH),
+        space=checks.check_text(given.space, "space", SPACE_LENGTH),
+        on_complete=on_complete,
+    )
 
 
 def budget_of(function: JobFunction[Any, Any], asked: int | None = None) -> int:

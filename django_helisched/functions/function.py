@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from django_helisched.conf import Settings
     from django_helisched.functions.options import Duration
     from django_helisched.jobs.backoff import Backoff
-    from django_helisched.jobs.job import Kind
+    from django_helisched.jobs.job import Kind, NewJob
     from django_helisched.jobs.limit import Limit
     from django_helisched.models import Job
 
@@ -69,7 +69,7 @@ class JobFunction(Generic[P, R]):
         self.shape = Shape(self.signature)
         self.options = NO_OPTIONS
         # What all jobs without options have in common, and the settings under which that holds: see functions.call.
-        self.common: tuple[Settings, dict[str, Any]] | None = None
+        self.pattern: tuple[Settings, NewJob] | None = None
         update_wrapper(self, func)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

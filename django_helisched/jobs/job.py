@@ -66,7 +66,7 @@ class UniqueUntil(StrEnum):
     TERMINAL = "terminal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots a copy is one dict
 class NewJob:
     """A job about to be stored. Instants are aware UTC datetimes cut to milliseconds.
 

@@ -17,6 +17,8 @@ RESYNC_AFTER = 30.0  # seconds a reading is carried; quartz drifts about a milli
 # Seconds: a reading that took longer may have waited, for its connection or for a processor, and its midpoint be off by
 # half of that. Two processes that differ by so much meet a woken claim with jobs that are not due yet.
 QUICK = 0.001
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HALF = 0.0005  # of a microsecond, in milliseconds: more than what a float of this size is off by
 TRIES = 3  # for a quick one; the quickest of them is kept
 
 
@@ -67,22 +69,22 @@ class CarriedClock:
         self._read = read
         self._lock = threading.Lock()
         self._generation = 0
-        self._reading: tuple[datetime, float] | None = None
+        # Milliseconds from 1970 until elapsed() was zero, and what it was when that was read.
+        self._reading: tuple[float, float] | None = None
 
     def now(self) -> datetime:
         """Return the carried time, after a fresh reading where the last one is too old."""
-        reading = self._reading
-        if reading is None or elapsed() - reading[1] > RESYNC_AFTER:
-            reading = self._resynced()
-        moment, at = reading
-        return cut(moment + timedelta(seconds=elapsed() - at))
+        reading, now = self._reading, elapsed()
+        if reading is None or now - reading[1] > RESYNC_AFTER:
+            reading, now = self._resynced(), elapsed()
+        return _EPOCH + timedelta(milliseconds=int(reading[0] + now * 1000 + _HALF))
 
     def resync(self) -> None:
         """Forget the reading; one that is on its way now is forgotten, too."""
         self._generation += 1
         self._reading = None
 
-    def _resynced(self) -> tuple[datetime, float]:
+    def _resynced(self) -> tuple[float, float]:
         with self._lock:
             reading = self._reading
             if reading is not None and elapsed() - reading[1] <= RESYNC_AFTER:
@@ -93,7 +95,7 @@ class CarriedClock:
                 self._reading = fresh
             return fresh
 
-    def _quickest(self) -> tuple[datetime, float]:
+    def _quickest(self) -> tuple[float, float]:
         """Return the reading whose round trip was the shortest: its midpoint is off by half of it at most."""
         readings = []
         for _ in range(TRIES):
@@ -104,4 +106,4 @@ class CarriedClock:
             if took <= QUICK:
                 break
         _, moment, at = min(readings)
-        return moment, at
+        return (moment - _EPOCH) / timedelta(milliseconds=1) - at * 1000, at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from django.db import Error, connections, transaction
 
@@ -21,41 +21,43 @@ from django_helisched.stores.orm.new_rows import new_payload, new_row
 from django_helisched.stores.orm.rows import job_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from uuid import UUID
 
     from django.db.backends.base.base import BaseDatabaseWrapper
 
     from django_helisched.jobs.job import JobSnapshot, NewJob, Particulars
 
-R = TypeVar("R")
-
 _TRIES = 3  # the job that has the key may be pruned between the two looks
 
 
 def enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Store ``jobs``; see JobStore.enqueue."""
-    return _explained(alias, lambda: _enqueue(alias, jobs))
+    try:
+        return _enqueue(alias, jobs)
+    except Error as error:
+        _explain(alias, error)
+        raise
 
 
 def enqueue_alike(alias: str, pattern: NewJob, each: Sequence[Particulars]) -> JobSnapshot:
     """Store jobs that are alike; see JobStore.enqueue_alike."""
-    return _explained(alias, lambda: _enqueue_alike(alias, pattern, each))
-
-
-def _explained(alias: str, work: Callable[[], R]) -> R:
     try:
-        return work()
+        return _enqueue_alike(alias, pattern, each)
     except Error as error:
-        if is_missing_table(error):
-            raise not_migrated(alias) from error
-        if is_locked_file(error):
-            error.add_note(
-                "Another process held SQLite's only write lock for longer than this connection waits. Keep "
-                "transactions short, set the OPTIONS that manage.py check prints, or use a server database. "
-                "Nothing was enqueued."
-            )
+        _explain(alias, error)
         raise
+
+
+def _explain(alias: str, error: Error) -> None:
+    if is_missing_table(error):
+        raise not_migrated(alias) from error
+    if is_locked_file(error):
+        error.add_note(
+            "Another process held SQLite's only write lock for longer than this connection waits. Keep "
+            "transactions short, set the OPTIONS that manage.py check prints, or use a server database. "
+            "Nothing was enqueued."
+        )
 
 
 def _enqueue(alias: str, jobs: Sequence[NewJob]) -> list[Enqueued]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,14 +19,14 @@ def new_job(**given: Any) -> NewJob:
 
 def job(**given: Any) -> JobSnapshot:
     """Make the row of a job; fields of a row that is not new are written over it."""
-    names = set(NewJob.__slots__)
+    names = {item.name for item in fields(NewJob)}
     made = born(new_job(**{name: value for name, value in given.items() if name in names}), None)
     return _with(made, {name: value for name, value in given.items() if name not in names})
 
 
 def running(**given: Any) -> JobSnapshot:
     """Make the row of a job that worker-1 holds since noon."""
-    names = set(NewJob.__slots__)
+    names = {item.name for item in fields(NewJob)}
     first = job(**{name: value for name, value in given.items() if name in names})
     held = claimed(first, worker_id="worker-1", now=NOON, lease=LEASE)
     return _with(held, {name: value for name, value in given.items() if name not in names})

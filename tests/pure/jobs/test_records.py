@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from django_helisched.jobs.job import ClaimedJob, JobSnapshot, NewJob
-from django_helisched.jobs.records import maker
+from django_helisched.jobs.records import maker, remade
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NEEDED: dict[str, Any] = {
@@ -60,3 +60,13 @@ class Pair:
 def test_what_takes_its_values_by_position_still_does():
     assert maker(Pair)(1) == Pair(1, 2)
     assert maker(Pair)(1, right=3) == Pair(1, 3)
+
+
+@pytest.mark.parametrize("record", [NewJob, JobSnapshot])
+def test_a_copy_differs_in_what_was_changed_and_cannot_be_changed_itself(record: type[Any]):
+    values = {item.name: NEEDED.get(item.name, index) for index, item in enumerate(fields(record))}
+    first = record(**values)
+    copy = remade(first, {"queue": "mail"})
+    assert (copy, first) == (record(**values | {"queue": "mail"}), record(**values))
+    with pytest.raises(FrozenInstanceError):
+        copy.queue = "other"
