@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from django_helisched.driver.waking import Ear
     from django_helisched.stores.base import CronStore, JobStore, WorkerReport
 
-STEP_ASIDE = 0.0001  # seconds
+STEP_ASIDE = 0.0005  # seconds: a thread on a processor that slept is awake after a quarter of that
 LOOK_EVERY = 1.0  # seconds between two looks of a driver that only waits for its jobs to end
 
 
@@ -127,7 +127,7 @@ class Driver:
         self._haste = Haste()
         self._pace = Pace(config.poll_min, config.poll_max, config.poll_net)
         self._wakeup = Wakeup()
-        self._listening = Listening(ear, self._pace, self._announce, wake=self.wake, hurry=self.hurry)
+        self._listening = Listening(ear, self._pace, self._announce, wake=self.wake, hurry=self.hurry, claim=self.claim)
         outage = Outage(self._announce, What.DATABASE_LOST, What.DATABASE_BACK)
         self._vitals = Vitals({"loop": outage, "heartbeat": self._heartbeat.outage}, longest_silence(config))
         self._endurance = Endurance(outage, config.database, self._wakeup, lambda: self._is_stopping)
@@ -222,6 +222,23 @@ class Driver:
         self._is_woken = True
         self._wakeup.ring()
 
+    def claim(self) -> bool:
+        """Claim what has just been told of, on the calling thread's connection, and tell whether that was done.
+
+        False, at once, where that would wait, or be unfair: a pass is on its way, or seats are full. ``wake`` it then.
+        The rest of a pass is left to the loop, which is rung for. Raises what the database raises.
+        """
+        if self._seats.are_inline or not self._one_pass.acquire(blocking=False):
+            return False
+        try:
+            if self._look is None or self._is_stopping or self._claiming.is_hungry:
+                return False
+            self._claim_at_once()
+        finally:
+            self._one_pass.release()
+        self._wakeup.ring()
+        return True
+
     def hurry(self) -> None:
         """Ask now, and not a third of the lease later, whether what runs here was canceled. Returns at once."""
         self._heartbeat.hurry()
@@ -271,6 +288,8 @@ class Driver:
         once; the leases of what still runs lapse.
         """
         self._is_stopping = True
+        with self._one_pass:
+            pass  # nobody takes anything any more
         self._identity.state = DRAINING
         if self._seating.has_waiting:
             within(GOODBYE, self._claiming.give_back_waiting)
@@ -318,17 +337,22 @@ class Driver:
             return False
         self._is_woken = False
         self._wakeup.clear()
-        claimed = self._claiming.claim_at_once()
-        if claimed.started and not self._claiming.is_hungry:
-            # The seats have woken, and wait for the interpreter until this thread lets go of it.
-            self._never.wait(STEP_ASIDE)
-        if self._claiming.is_spent:
-            self._is_stopping = True
+        claimed = self._claim_at_once()
         if not (self._claiming.is_hungry and may_wait):
             return False
         soon = now + timedelta(seconds=WHOLE_EVERY)
         self._look = replace(look, at=now, again=claimed.look_again, busy=True, due=(*look.due, soon))
         return True
+
+    def _claim_at_once(self) -> Claimed:
+        was_idle = not self._claiming.is_hungry
+        claimed = self._claiming.claim_at_once()
+        if claimed.started and was_idle:
+            # The seats wake up, and then wait for the interpreter until this thread lets go of it.
+            self._never.wait(STEP_ASIDE)
+        if self._claiming.is_spent:
+            self._is_stopping = True
+        return claimed
 
     def _pass(self) -> Tick:
         # Before looking, so that whatever is stored from here on rings again.

@@ -16,7 +16,8 @@ from django_helisched.driver.events import What
 from django_helisched.driver.once import Tally, run_once
 from django_helisched.driver.pace import LINGER, Look, Pace
 from django_helisched.exceptions import NotMigrated
-from django_helisched.jobs.job import State
+from django_helisched.jobs.ids import uuid7
+from django_helisched.jobs.job import NewJob, State
 from tests.app import jobs as bodies
 from tests.driver.conftest import START
 from tests.driver.test_heartbeat import wait_for
@@ -250,3 +251,94 @@ def test_what_was_due_and_could_not_be_taken_is_no_reason_to_spin():
     pace = Pace(timedelta(seconds=0.1), timedelta(seconds=1), timedelta(seconds=9))
     stuck = Look(at=START, due=(START - timedelta(seconds=5),))
     assert pace.seconds_after(stuck, START) == 0.2
+
+
+def looked(driver: Driver) -> None:
+    """Return once the driver waits, and knows that there is nothing."""
+    wait_for(lambda: driver._look is not None and not driver._claiming.is_hungry)
+
+
+def stored(jobs: Any) -> NewJob:
+    """Return a job that is due, and of which nobody was told."""
+    now = jobs.now()
+    path = "tests.app.jobs.note"
+    new = NewJob(id=uuid7(), fn_path=path, args=["a"], created_at=now, due_at=now, next_run_at=now)
+    jobs.enqueue([new])
+    return new
+
+
+def test_another_thread_claims_for_a_loop_that_waits(patient: Driver, jobs, store):
+    with running(patient):
+        looked(patient)
+        job = stored(jobs)
+        store.calls.clear()
+        assert patient.claim()
+        assert store.calls[0] == "claim"
+        wait_for(lambda: succeeded(patient, job))
+        # What else a pass asks is left to the loop.
+        wait_for(lambda: "admit" in store.calls)
+
+
+def test_nobody_claims_while_a_pass_is_on_its_way_or_before_the_first_one(patient: Driver, store):
+    assert not patient.claim()
+    with running(patient):
+        looked(patient)
+        with patient._one_pass:
+            answers: list[bool] = []
+            other = threading.Thread(target=lambda: answers.append(patient.claim()))
+            other.start()
+            other.join(20)
+        assert answers == [False]
+        assert patient.claim()
+
+
+def test_no_other_thread_claims_where_seats_are_full_or_belong_to_the_caller(make_driver, patient: Driver):
+    inline = make_driver()
+    inline.tick()
+    assert not inline.claim()
+    with running(patient):
+        looked(patient)
+        bodies.gates["g"] = threading.Event()
+        for _ in range(2):
+            bodies.wait_at.enqueue("g")
+        wait_for(lambda: len(bodies.seen) == 2)
+        wait_for(lambda: patient._claiming.is_hungry)
+        assert not patient.claim()
+
+
+def test_a_loop_that_stops_waits_for_whoever_claims_for_it(make_driver, jobs, monkeypatch):
+    entered, gate = threading.Event(), threading.Event()
+
+    def slowly(**given: Any) -> Any:
+        entered.set()
+        gate.wait(20)
+        return type(jobs).claim(jobs, **given)
+
+    driver = make_driver(seats=ThreadSeats(2), poll_min=LONG, poll_max=LONG, fire_crons=False)
+    with running(driver) as thread:
+        looked(driver)
+        job = stored(jobs)
+        monkeypatch.setattr(jobs, "claim", slowly)
+        other = threading.Thread(target=driver.claim)
+        other.start()
+        assert entered.wait(20)
+        driver.stop()
+        thread.join(0.1)
+        assert thread.is_alive()
+        assert not driver.claim()
+        gate.set()
+        other.join(20)
+        thread.join(20)
+        assert not thread.is_alive()
+    assert jobs.get(job.id).state == State.SUCCESS
+
+
+def test_the_last_task_may_be_claimed_by_another_thread(make_driver, jobs):
+    driver = make_driver(seats=ThreadSeats(2), max_tasks=1, poll_min=LONG, poll_max=LONG, fire_crons=False)
+    with running(driver) as thread:
+        looked(driver)
+        job = stored(jobs)
+        assert driver.claim()
+        thread.join(20)
+        assert not thread.is_alive()
+    assert jobs.get(job.id).state == State.SUCCESS

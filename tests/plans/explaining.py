@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
@@ -74,6 +75,22 @@ def _postgresql(sql: str, params: Any, execute: Callable[[], Any]) -> tuple[Any,
     reads = tuple(Read(node.get("Relation Name", ""), node.get("Index Name", "")) for node in _readers(nodes))
     rows_looked_at = sum(_looked_at(node) for node in nodes if "Scan" in node["Node Type"])
     return execute(), Plan(sql, reads, max(rows_looked_at, pages))
+
+
+def explained_for_any(sql: str, params: Any, *settings: str) -> Plan:
+    """Return the plan that PostgreSQL makes for a statement before it knows the parameters, which EXPLAIN then uses."""
+    prepared = "".join(f"${at}{part}" if at else part for at, part in enumerate(sql.split("%s")))
+    types = ["timestamptz" if isinstance(value, datetime) else "unknown" for value in params]
+    with transaction.atomic(), connection.cursor() as cursor:
+        for setting in settings:
+            cursor.execute(setting)
+        cursor.execute(f"PREPARE for_any ({', '.join(types)}) AS {prepared}")
+        try:
+            _, plan = _postgresql(f"EXECUTE for_any ({', '.join(['%s'] * len(params))})", params, lambda: None)
+        finally:
+            cursor.execute("DEALLOCATE for_any")
+            transaction.set_rollback(True)
+    return replace(plan, sql=sql)
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -13,12 +13,13 @@ import pytest
 from django.db import connection
 
 from django_helisched import scheduler, wiring
+from django_helisched.driver.waking.notify import ONE_PLAN
 from django_helisched.jobs.job import State
 from django_helisched.jobs.outcome import AttemptOutcome, Outcome
 from django_helisched.models import Cron, Job
 from django_helisched.stores.base import CLAIM_LIMIT, Settlement
 from tests.plans.conftest import CRONS, DUE_CRONS, EXPIRED, HELD, HELD_AT, JOBS, LAPSED, LEASED, copy
-from tests.plans.explaining import explained
+from tests.plans.explaining import explained, explained_for_any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,23 @@ def test_claim_walks_the_hot_index_and_reads_what_it_takes(turn):
     # PostgreSQL lists, takes and reads by one statement, unless a claim before was slow.
     assert others or connection.vendor == "postgresql"
     assert all(plan.rows < FEW for plan in others)
+    assert looked_at(plans) < WRITTEN
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="nothing else keeps plans")
+@pytest.mark.parametrize("limit", [1, 16])
+def test_a_claim_that_is_planned_for_any_values_walks_the_hot_index_too(limit):
+    plans: list[Plan] = []
+
+    def explain(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("WITH"):
+            plans.append(explained_for_any(sql, params, ONE_PLAN))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(explain):
+        assert len(wiring.job_store().claim(worker_id="me", limit=limit, lease=LEASE)) == limit
+    assert HOT in indexes(plans, JOBS)
+    assert_reads(plans, JOBS, {HOT, *BY_ID})
     assert looked_at(plans) < WRITTEN
 
 

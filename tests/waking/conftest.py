@@ -34,6 +34,7 @@ class FakeEar:
         self.log: list[str] = []
         self.deaf_because = ""
         self.swallows = False
+        self.lends = False
         self.refusals: list[Exception] = []
 
     def open(self) -> None:
@@ -54,6 +55,12 @@ class FakeEar:
         if not self.swallows:
             self.words.put(text)
 
+    def by_its_line(self, ask: Callable[[], bool]) -> bool:
+        if not self.lends:
+            return False
+        self.log.append("lend")
+        return ask()
+
     def close(self) -> None:
         self.log.append("close")
 
@@ -68,12 +75,13 @@ class Listener:
         self.done: list[str] = []
         self.events = Events()
         self.pace = make_pace()
+        self.can_claim = False
         self._wake = wake
         self._lock = threading.Lock()
 
     def listen(self, ear: Ear, **options: Any) -> Any:
         return Listening(
-            ear, self.pace, Announcer(self.events.append), wake=self.wake, hurry=self.hurry, **options
+            ear, self.pace, Announcer(self.events.append), wake=self.wake, hurry=self.hurry, claim=self.claim, **options
         ).going_on()
 
     def wake(self) -> None:
@@ -81,6 +89,11 @@ class Listener:
             self.done.append("look")
         if self._wake is not None:
             self._wake()
+
+    def claim(self) -> bool:
+        with self._lock:
+            self.done.append("claim")
+        return self.can_claim
 
     def hurry(self) -> None:
         with self._lock:

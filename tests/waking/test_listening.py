@@ -132,3 +132,28 @@ def test_stopping_ends_a_wait_at_once(ear: FakeEar, listener: Listener):
     with listener.listen(ear):
         listener.settled()
     assert ear.log == ["open", "close"]
+
+
+def test_work_is_claimed_over_the_line_by_which_it_was_heard_of(ear: FakeEar, listener: Listener):
+    ear.lends = listener.can_claim = True
+    with listener.listen(ear):
+        listener.settled()
+        ear.words.put(SOMEBODY)
+        wait_for(lambda: listener.times("claim") == 2)
+        assert listener.times() == 0
+        listener.can_claim = False
+        ear.words.put(SOMEBODY)
+        wait_for(lambda: listener.times() == 2)
+        ear.words.put(spelled(CANCEL, speaker="abc.1"))
+        wait_for(lambda: listener.times("cancel") == 2)
+    assert listener.times("claim") == 4
+
+
+def test_a_line_that_may_be_shared_is_not_claimed_over(ear: FakeEar, listener: Listener):
+    ear.lends = ear.swallows = True
+    with listener.listen(ear, test_seconds=20.0):
+        wait_for(lambda: listener.times() == 1)
+        ear.words.put(SOMEBODY)
+        wait_for(lambda: listener.times() == 3)
+        assert not listener.pace.is_told
+    assert "lend" not in ear.log

@@ -37,6 +37,9 @@ class Deaf(Exception):
 class Listening:
     """Hears words and answers them: ``wake`` for work, ``hurry`` for cancels.
 
+    Work is answered by ``claim`` where the ear lends its line: then nobody else need wake up first, neither here nor on
+    the server. Where that returns False, it is ``wake``.
+
     A word is answered at once, and once more when the silence of its speaker is
     over: what was stored in that silence is seen by the second look. All that is
     said in between is answered together, so that no flood makes more than one
@@ -52,12 +55,14 @@ class Listening:
         *,
         wake: Callable[[], None],
         hurry: Callable[[], None],
+        claim: Callable[[], bool] | None = None,
         test_seconds: float = TEST_SECONDS,
     ) -> None:
         self._ear = ear
         self._pace = pace
         self._announce = announce
         self._answers = {LOOK: wake, CANCEL: hurry}
+        self._claim = claim
         self._test_seconds = test_seconds
         self._test_ends_at: float | None = None
         self._stopping = threading.Event()
@@ -114,7 +119,7 @@ class Listening:
         owed: set[str] = set()
         while not self._stopping.is_set():
             kinds = self._hear(ear, 0.0 if owed else TURN)
-            self._call(kinds | owed)
+            self._answer(ear, kinds | owed)
             owed = kinds
             if kinds:
                 self._stopping.wait(ECHO)
@@ -150,6 +155,12 @@ class Listening:
         self._delay = 0.0
         self._pace.is_told = True
         self._tell(What.WAKEUP_READY, text)
+
+    def _answer(self, ear: Ear, kinds: set[str]) -> None:
+        # Only a line by which the test came back leads to one server and nobody else.
+        if LOOK in kinds and self._claim is not None and self._pace.is_told and ear.by_its_line(self._claim):
+            kinds = kinds - {LOOK}
+        self._call(kinds)
 
     def _call(self, kinds: set[str]) -> None:
         for kind in kinds:
