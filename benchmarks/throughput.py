@@ -70,7 +70,7 @@ def measure(function: JobFunction[Any, Any], count: int, config: dict[str, Any])
     """Return the jobs per second of one run, and the microseconds of this process that each took."""
     from django_helisched.driver.config import configured
     from django_helisched.driver.opening import open_driver
-    from django_helisched.functions import Call, enqueue_calls
+    from django_helisched.functions.call import Call, enqueue_calls
 
     driver = open_driver(configured(fire_crons=False, **config))
     for done in range(0, count, BULK):

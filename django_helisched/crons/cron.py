@@ -1,42 +1,27 @@
-"""The words of a cron: what code declares, what a row holds, what a firing did."""
+"""The records of a cron, and its words: what code declares, what a row holds, what a firing did."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from django_helisched.crons.words import CatchUp, FireOutcome, Overlap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
-
-class CatchUp(StrEnum):
-    """What becomes of the occurrences that nobody fired in time."""
-
-    SKIP = "skip"
-    FIRE_ONCE = "fire_once"
-    FIRE_ALL = "fire_all"
-
-
-class Overlap(StrEnum):
-    """What an occurrence does that finds an earlier job of its cron still live."""
-
-    ALLOW = "allow"
-    SKIP = "skip"
-    CANCEL_PREVIOUS = "cancel_previous"
-
-
-class FireOutcome(StrEnum):
-    """What one due occurrence, or a run of them, became."""
-
-    ENQUEUED = "enqueued"
-    CAUGHT_UP = "caught_up"
-    SKIPPED_OVERLAP = "skipped_overlap"
-    MISSED = "missed"
-    REFUSED = "refused"
+__all__ = [
+    "CatchUp",
+    "CronDeclaration",
+    "CronSnapshot",
+    "FireOutcome",
+    "FireSnapshot",
+    "Overlap",
+    "key_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

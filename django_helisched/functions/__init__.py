@@ -1,6 +1,5 @@
-"""Functions that can run as jobs: the decorators, the registry, and the one enqueue."""
+"""Functions that can run as jobs: the decorators and the registry. Whoever enqueues imports ``call``."""
 
-from django_helisched.functions.call import Call, enqueue_calls, new_call
 from django_helisched.functions.decorators import action, mutation
 from django_helisched.functions.function import JobFunction
 from django_helisched.functions.limiting import capacity_of
@@ -8,16 +7,13 @@ from django_helisched.functions.options import JobOptions
 from django_helisched.functions.registry import find, known_paths, registered, resolve
 
 __all__ = [
-    "Call",
     "JobFunction",
     "JobOptions",
     "action",
     "capacity_of",
-    "enqueue_calls",
     "find",
     "known_paths",
     "mutation",
-    "new_call",
     "registered",
     "resolve",
 ]

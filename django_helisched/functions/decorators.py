@@ -12,8 +12,8 @@ from django_helisched.functions.function import JobFunction
 from django_helisched.functions.limiting import named_parameters
 from django_helisched.functions.registry import register
 from django_helisched.jobs.backoff import Backoff
-from django_helisched.jobs.job import DEFAULT_QUEUE, Kind
 from django_helisched.jobs.limit import Limit
+from django_helisched.jobs.words import DEFAULT_QUEUE, Kind
 from django_helisched.models.job import PATH_LENGTH, QUEUE_LENGTH
 
 if TYPE_CHECKING:

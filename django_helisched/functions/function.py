@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 
 from django_helisched import context
-from django_helisched.functions import call
 from django_helisched.functions.options import NO_OPTIONS, Chosen
 from django_helisched.functions.shape import Shape
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from django_helisched.conf import Settings
+    from django_helisched.functions.call import Call
     from django_helisched.functions.options import Duration
     from django_helisched.jobs.backoff import Backoff
     from django_helisched.jobs.job import Kind, NewJob
@@ -27,6 +27,23 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class _Calls:
+    """The names of functions.call: many processes declare functions, and enqueue nothing."""
+
+    enqueue_call: Callable[[Call], Job]
+    new_call: type[Call]
+
+    def __getattr__(self, name: str) -> Any:
+        from django_helisched.functions import call
+
+        # Kept, so that only the first use of a name comes here.
+        value = self.__dict__[name] = getattr(call, name)
+        return value
+
+
+_calls = _Calls()
 
 
 class JobFunction(Generic[P, R]):
@@ -92,15 +109,15 @@ class JobFunction(Generic[P, R]):
         With a taken idempotency key the older job is returned, unchanged.
         Raises InvalidArguments, InvalidOption or LeaseLost before anything is stored.
         """
-        return call.enqueue_call(call.new_call(self, args, kwargs))
+        return _calls.enqueue_call(_calls.new_call(self, args, kwargs))
 
     def run_after(self, delay: Duration, /, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Store a job that is due ``delay`` (a timedelta or seconds, zero or more) from now; as enqueue."""
-        return call.enqueue_call(call.new_call(self, args, kwargs, run_after=delay))
+        return _calls.enqueue_call(_calls.new_call(self, args, kwargs, run_after=delay))
 
     def run_at(self, when: datetime, /, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Store a job that is due at the aware instant ``when``; as enqueue. A past one is due now."""
-        return call.enqueue_call(call.new_call(self, args, kwargs, run_at=when))
+        return _calls.enqueue_call(_calls.new_call(self, args, kwargs, run_at=when))
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue from asynchronous code."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 from django_helisched import conf
 from django_helisched.exceptions import InvalidOption
 from django_helisched.jobs import payload
-from django_helisched.jobs.job import PRIORITY_MAX, PRIORITY_MIN, UniqueUntil
+from django_helisched.jobs.words import PRIORITY_MAX, PRIORITY_MIN, UniqueUntil
 from django_helisched.stores.clock import cut
 
 if TYPE_CHECKING:

@@ -1,69 +1,44 @@
-"""The words of a job and the records that stores and driver exchange."""
+"""The records of a job that stores and driver exchange, and its words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-DEFAULT_QUEUE = "default"
-PRIORITY_MIN, PRIORITY_MAX = -100, 100  # the range of Django's own Tasks
+from django_helisched.jobs.words import (
+    DEFAULT_QUEUE,
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+    TERMINAL,
+    FailureReason,
+    Hold,
+    Kind,
+    State,
+    Trigger,
+    UniqueUntil,
+)
 
-
-class State(StrEnum):
-    PENDING = "pending"
-    IN_PROGRESS = "in_progress"
-    SUCCESS = "success"
-    FAILED = "failed"
-    CANCELED = "canceled"
-
-
-TERMINAL = frozenset({State.SUCCESS, State.FAILED, State.CANCELED})
-
-
-class Kind(StrEnum):
-    MUTATION = "mutation"
-    ACTION = "action"
-
-
-class FailureReason(StrEnum):
-    EXHAUSTED = "exhausted"
-    NON_RETRYABLE = "non_retryable"
-    LOST = "lost"
-    TIMEOUT = "timeout"
-    EXPIRED = "expired"
-    UNKNOWN_FUNCTION = "unknown_function"
-
-
-class Hold(StrEnum):
-    """Why a pending job is left out of every claim."""
-
-    NONE = ""
-    UNKNOWN_FUNCTION = "unknown_function"
-    LIMIT = "limit"  # due, and waits for a free slot of its limit
-    LATER = "later"  # has a limit, and is not due yet
-    OVERLAP = "overlap"  # an earlier job of its cron goes first
-
-
-class Trigger(StrEnum):
-    """What made the job."""
-
-    API = "api"
-    CRON = "cron"
-    BACKFILL = "backfill"
-    ON_COMPLETE = "on_complete"
-    MANUAL = "manual"
-    TASK = "task"
-
-
-class UniqueUntil(StrEnum):
-    """How long an idempotency key is taken."""
-
-    PRUNED = "pruned"
-    TERMINAL = "terminal"
+__all__ = [
+    "DEFAULT_QUEUE",
+    "PRIORITY_MAX",
+    "PRIORITY_MIN",
+    "TERMINAL",
+    "AttemptSnapshot",
+    "ClaimedJob",
+    "Enqueued",
+    "FailureReason",
+    "Hold",
+    "JobSnapshot",
+    "Kind",
+    "NewJob",
+    "Particulars",
+    "State",
+    "Trigger",
+    "UniqueUntil",
+]
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots a copy is one dict

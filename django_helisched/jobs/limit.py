@@ -11,7 +11,7 @@ from string import Formatter
 from typing import Any, cast
 
 from django_helisched.exceptions import InvalidOption
-from django_helisched.jobs.job import Hold
+from django_helisched.jobs.words import Hold
 
 BY_SPACE = "space"
 KEY_LENGTH = 200  # characters of Job.limit_key and Limit.key

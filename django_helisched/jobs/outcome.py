@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from django_helisched.jobs.backoff import DEFAULT_BACKOFF, Backoff, compute_backoff
 from django_helisched.jobs.job import ClaimedJob, FailureReason, Hold, JobSnapshot, State
 from django_helisched.jobs.records import maker
+from django_helisched.jobs.words import AttemptOutcome
 
-
-class AttemptOutcome(StrEnum):
-    SUCCESS = "success"
-    FAILED = "failed"
-    SNOOZED = "snoozed"
-    LOST = "lost"
-    TIMEOUT = "timeout"
-    CANCELED = "canceled"
+__all__ = [
+    "MAX_LINE",
+    "NO_ERROR",
+    "AttemptOutcome",
+    "Ending",
+    "ErrorReport",
+    "Outcome",
+    "canceled",
+    "decide",
+    "decide_expiry",
+    "decide_loss",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

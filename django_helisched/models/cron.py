@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_helisched.crons.cron import CatchUp, FireOutcome, Overlap
+from django_helisched.crons.words import CatchUp, FireOutcome, Overlap
 from django_helisched.jobs.ids import uuid7
 from django_helisched.models.fields import JsonTextField, KeyField, PartialIndex
 from django_helisched.models.job import PATH_LENGTH, QUEUE_LENGTH, SPACE_LENGTH, Job, choices

@@ -15,8 +15,16 @@ from django.utils.translation import gettext_lazy as _
 
 from django_helisched import conf
 from django_helisched.jobs.ids import uuid7
-from django_helisched.jobs.job import TERMINAL, FailureReason, Hold, Kind, State, Trigger, UniqueUntil
-from django_helisched.jobs.outcome import AttemptOutcome
+from django_helisched.jobs.words import (
+    TERMINAL,
+    AttemptOutcome,
+    FailureReason,
+    Hold,
+    Kind,
+    State,
+    Trigger,
+    UniqueUntil,
+)
 from django_helisched.models.fields import JsonTextField, KeyField, PartialIndex
 
 if TYPE_CHECKING:

@@ -7,16 +7,18 @@ or a number of seconds, an instant an aware datetime.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django_helisched import wiring
 from django_helisched.context import in_batch
 from django_helisched.exceptions import InvalidOption
-from django_helisched.functions import Call, JobFunction, JobOptions, enqueue_calls, new_call, resolve
+from django_helisched.functions import JobFunction, JobOptions, resolve
+from django_helisched.functions.call import Call, enqueue_calls, new_call
 from django_helisched.functions.many import numbered
 from django_helisched.functions.options import NO_OPTIONS, UNSET
-from django_helisched.scheduler import crons, queues
+from django_helisched.scheduler import queues
 from django_helisched.scheduler.batches import batch, batch_counts, batch_id_of, close_batch, create_batch
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from django_helisched.functions.options import Duration
     from django_helisched.jobs.progress import ProgressSnapshot
     from django_helisched.models import Batch, Job
+    from django_helisched.scheduler import crons
 
     FnOrPath = JobFunction[Any, Any] | str
     Arguments = Mapping[str, Any] | Sequence[Any] | None
@@ -47,6 +50,12 @@ __all__ = [
     "run_after",
     "run_at",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "crons":  # thirty modules, which a process that enqueues jobs does without
+        return import_module("django_helisched.scheduler.crons")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def run_after(delay: Duration, fn_or_path: FnOrPath, args: Arguments = None) -> Job:

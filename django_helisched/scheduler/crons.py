@@ -18,7 +18,8 @@ from django_helisched.crons.catch_up import overlap_key_of
 from django_helisched.crons.cron import Overlap
 from django_helisched.crons.declaring import declare, schedule_of
 from django_helisched.exceptions import Busy, InvalidOption, StillRunning
-from django_helisched.functions import Call, enqueue_calls, resolve
+from django_helisched.functions import resolve
+from django_helisched.functions.call import Call, enqueue_calls
 from django_helisched.jobs.job import Trigger
 from django_helisched.scheduler import editing
 from django_helisched.scheduler.backfilling import Backfill, planned, stored

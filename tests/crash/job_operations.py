@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from django_helisched.functions import Call, enqueue_calls
+from django_helisched.functions.call import Call, enqueue_calls
 from django_helisched.models import Job
 from django_helisched.testing.contract.factories import LEASE
 from tests.app.models import Ledger

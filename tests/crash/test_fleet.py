@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from django_helisched.functions import Call, enqueue_calls
+from django_helisched.functions.call import Call, enqueue_calls
 from django_helisched.models import Attempt, Cron, Fire, Job
 from tests.app.models import Ledger
 from tests.app.tasks import record

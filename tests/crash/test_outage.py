@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from django_helisched import wiring
-from django_helisched.functions import Call, enqueue_calls
+from django_helisched.functions.call import Call, enqueue_calls
 from django_helisched.models import Job
 from tests.app.models import Ledger
 from tests.app.tasks import append_and_wait, closed, record, record_and_wait

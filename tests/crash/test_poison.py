@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django_helisched import wiring
-from django_helisched.functions import Call, enqueue_calls
+from django_helisched.functions.call import Call, enqueue_calls
 from django_helisched.jobs.ids import uuid7
 from django_helisched.jobs.job import NewJob
 from django_helisched.models import Attempt, Cron, Job

@@ -53,7 +53,7 @@ settings.configure(
 )
 django.setup()
 from django_helisched import action, cron_jobs, scheduler
-from django_helisched.functions import enqueue_calls
+from django_helisched.functions.call import enqueue_calls
 ours = ("driver", "stores.memory", "admin", "testing", "management")
 unwanted = ("croniter", "dateutil", *(f"django_helisched.{room}" for room in ours))
 print([name for name in sys.modules if name in unwanted or name.startswith(tuple(f"{each}." for each in unwanted))])
@@ -65,7 +65,8 @@ PROCESS_WITHOUT_JOBS = (
     + """
 django.setup()
 from django_helisched import action
-unwanted = ("django_helisched.stores.base", "django_helisched.stores.orm", "django_helisched.scheduler")
+unwanted = ("stores.base", "stores.orm", "scheduler", "functions.call", "jobs.job", "jobs.outcome", "crons.cron")
+unwanted = [f"django_helisched.{name}" for name in unwanted]
 print([name for name in unwanted if name in sys.modules])
 """
 )

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 
 from django_helisched import action, context, mutation, scheduler, wiring
 from django_helisched.exceptions import InvalidArguments, JobEnded, LeaseLost
-from django_helisched.functions import Call, enqueue_calls
+from django_helisched.functions.call import Call, enqueue_calls
 from django_helisched.jobs.job import DEFAULT_QUEUE, ClaimedJob
 from django_helisched.models import Job, JobArgs
 from django_helisched.models.fields import KeyField
