@@ -29,7 +29,9 @@ class _Wires:
     """What this process uses now; None until the first use."""
 
     lock = threading.Lock()
-    stores: tuple[JobStore, CronStore] | None = None
+    jobs: JobStore | None = None
+    crons: CronStore | None = None
+    shared: tuple[str, Clock, _Teller] | None = None  # what both are made with: the alias, and whom they tell
     clock: Clock | None = None  # of the stores that were made last
     listeners: ClassVar[set[Callable[[], None]]] = set()
     cancelers: ClassVar[set[Callable[[], None]]] = set()
@@ -37,30 +39,48 @@ class _Wires:
 
 def job_store() -> JobStore:
     """Return the job store of this process."""
-    return _both()[0]
+    store = _Wires.jobs
+    if store is None:
+        with _Wires.lock:
+            store = _Wires.jobs = _Wires.jobs or _made_jobs(*_shared())
+    return store
 
 
 def cron_store() -> CronStore:
     """Return the cron store of this process."""
-    return _both()[1]
-
-
-def _both() -> tuple[JobStore, CronStore]:
-    stores = _Wires.stores
-    if stores is None:
+    store = _Wires.crons
+    if store is None:
         with _Wires.lock:
-            stores = _Wires.stores = _Wires.stores or _made()
-    return stores
+            store = _Wires.crons = _Wires.crons or _made_crons(*_shared())
+    return store
 
 
-def _made(clock: Clock | None = None) -> tuple[JobStore, CronStore]:
-    # Half of all modules: a process that enqueues nothing does without.
-    from django_helisched.stores.orm import Herald, OrmCronStore, OrmJobStore, channel_of, database_clock
+def _shared() -> tuple[str, Clock, _Teller]:
+    if _Wires.shared is None:
+        _Wires.shared = _made_shared()
+    return _Wires.shared
+
+
+def _made_shared(clock: Clock | None = None) -> tuple[str, Clock, _Teller]:
+    from django_helisched.stores.orm import Herald, channel_of, database_clock
 
     alias = conf.get_settings().database
     clock = _Wires.clock = clock or database_clock(alias)
-    teller = _Teller(Herald(channel_of(alias)))
-    return OrmJobStore(alias, clock, teller=teller), OrmCronStore(alias, clock, teller=teller)
+    return alias, clock, _Teller(Herald(channel_of(alias)))
+
+
+def _made_jobs(alias: str, clock: Clock, teller: _Teller) -> JobStore:
+    # Half of all modules: a process that enqueues nothing does without.
+    from django_helisched.stores.orm import OrmJobStore
+
+    return OrmJobStore(alias, clock, teller=teller)
+
+
+def _made_crons(alias: str, clock: Clock, teller: _Teller) -> CronStore:
+    # Most of the other half: one that has nothing to do with crons does without.
+    from django_helisched.stores.orm import OrmCronStore
+
+    return OrmCronStore(alias, clock, teller=teller)
 
 
 class _Teller:
@@ -82,13 +102,12 @@ def replaced(
     jobs: JobStore | None = None, crons: CronStore | None = None, *, clock: Clock | None = None
 ) -> Iterator[None]:
     """Use these stores, or this clock with the database's own, inside the block."""
-    before = _Wires.stores, _Wires.clock
-    made = _made(clock)
-    _Wires.stores = (jobs or made[0], crons or made[1])
+    before = _Wires.jobs, _Wires.crons, _Wires.shared, _Wires.clock
+    _Wires.jobs, _Wires.crons, _Wires.shared = jobs, crons, _made_shared(clock)
     try:
         yield
     finally:
-        _Wires.stores, _Wires.clock = before
+        _Wires.jobs, _Wires.crons, _Wires.shared, _Wires.clock = before
 
 
 def add_listener(wake: Callable[[], None]) -> None:
@@ -134,7 +153,7 @@ def _read_anew(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 
 def _forget(*, setting: str, **_: object) -> None:
     if setting in {"HELISCHED", "DATABASES"}:
-        _Wires.stores = None
+        _Wires.jobs = _Wires.crons = _Wires.shared = None
 
 
 setting_changed.connect(_forget, dispatch_uid="django_helisched.wiring")

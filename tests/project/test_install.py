@@ -54,6 +54,7 @@ settings.configure(
 django.setup()
 from django_helisched import action, cron_jobs, scheduler
 from django_helisched.functions.call import enqueue_calls
+scheduler.crons
 ours = ("driver", "stores.memory", "admin", "testing", "management")
 unwanted = ("croniter", "dateutil", *(f"django_helisched.{room}" for room in ours))
 print([name for name in sys.modules if name in unwanted or name.startswith(tuple(f"{each}." for each in unwanted))])
@@ -72,10 +73,42 @@ print([name for name in unwanted if name in sys.modules])
 )
 
 
+PROCESS_THAT_ENQUEUES = (
+    WEB_PROCESS.partition("django.setup()")[0]
+    + """
+django.setup()
+from django.core.management import call_command
+from django_helisched import mutation, scheduler
+call_command("migrate", verbosity=0)
+loaded = set(sys.modules)
+@mutation
+def work() -> None: ...
+scheduler.enqueue(work)
+work.enqueue()
+unwanted = ("scheduler.crons", "crons.expression", "crons.backfill", "stores.orm.crons", "stores.orm.firing")
+unwanted = [f"django_helisched.{name}" for name in unwanted]
+print([name for name in unwanted if name in set(sys.modules) - loaded])
+"""
+)
+
+
 def test_a_process_that_only_declares_functions_imports_no_store():
     env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROCESS_WITHOUT_JOBS],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_process_that_enqueues_imports_no_crons():
+    env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROCESS_THAT_ENQUEUES],
         env=env,
         capture_output=True,
         text=True,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connections, transaction
 from django.db.models import F
 
-from django_helisched.crons.cron import Overlap
+from django_helisched.crons.words import Overlap
 from django_helisched.jobs.job import Hold, State
 from django_helisched.models import Cron, Job
 from django_helisched.stores.orm.limit_lines import HOP, waits
