@@ -48,6 +48,21 @@ MUTANTS: dict[str, Mutant] = {
         ),
         caught_by="tests/races/test_cancel.py::test_a_settlement_that_slept_through_cancel_requeue_and_claim_is_lost",
     ),
+    "the end of a mutation looks at no fence": mutant(
+        "django_helisched/migrations/0002_end_of_a_mutation.py",
+        "fence = given_fence AND state = 'in_progress' AND cancel",
+        "state = 'in_progress' AND cancel",
+        caught_by="tests/races/test_commit.py::test_a_lost_claim_is_answered_whether_or_not_the_transaction_ends_with_it",
+        database="postgres",
+    ),
+    "the end of a mutation may read the whole table": mutant(
+        "django_helisched/migrations/0002_end_of_a_mutation.py",
+        " SET enable_seqscan = off",
+        "",
+        caught_by="tests/races/test_commit.py"
+        "::test_an_end_whose_plan_was_made_for_a_short_table_does_not_read_all_of_a_long_one",
+        database="postgres",
+    ),
     "settle ends the job in one transaction and writes the rest in others": Mutant(
         edits=(
             Edit(

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from django_helisched.driver import Driver, DriverConfig, InlineSeats
 from django_helisched.jobs.job import State
 from django_helisched.models import Job
 from django_helisched.stores.base import SettleAnswer, Settlement
-from django_helisched.testing.contract.factories import LEASE, START, outcomes, read, running, success
+from django_helisched.stores.orm import single_success
+from django_helisched.testing.contract.factories import LEASE, START, last_attempt, outcomes, read, running, success
 from tests.app.models import Ledger
 from tests.races import bodies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from django_helisched.stores.orm import OrmCronStore, OrmJobStore
 
@@ -43,6 +45,19 @@ def still_open(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(connection, "commit", noted)
     return found
+
+
+@pytest.fixture
+def without_function(transactional_db: None) -> Iterator[None]:
+    """Take away the function of the migrations, as where the tables were made without them."""
+    functions = import_module("django_helisched.migrations.0002_end_of_a_mutation")
+    with connection.schema_editor() as editor:
+        functions.drop(None, editor)
+    single_success._has_function.cache_clear()
+    yield
+    with connection.schema_editor() as editor:
+        functions.create(None, editor)
+    single_success._has_function.cache_clear()
 
 
 def is_open() -> bool:
@@ -111,6 +126,96 @@ def test_what_the_commit_refuses_undoes_a_mutation_with_its_end(store, tick):
     assert (row.state, outcomes(store, job.pk)) == (State.FAILED, [(1, "failed")])
     assert IntegrityError.__name__ in row.last_error
     assert is_at_rest()
+
+
+@pytest.mark.usefixtures("without_function")
+def test_tables_that_were_made_without_migrations_do(store, tick, still_open):
+    job = bodies.write_with_hook.enqueue("once")
+    still_open.clear()
+    tick()
+    assert still_open[-1] is True
+    assert (read(store, job.pk).state, outcomes(store, job.pk)) == (State.SUCCESS, [(1, "success")])
+    lost = bodies.write_and_lose.enqueue("never")
+    tick()
+    assert read(store, lost.pk).state == State.IN_PROGRESS
+    assert [row.marker for row in Ledger.objects.all()] == ["once"]
+
+
+def ended(store: OrmJobStore, *, is_last: bool = True, **facts: Any) -> Any:
+    """Write the end of a claim after something else in a transaction, and return its attempt."""
+    claim = running(store)
+    settlement = Settlement(**{"claim": claim, "outcome": success(), "started_at": START, **facts})
+    with transaction.atomic():
+        Ledger.objects.create(marker="before")
+        assert store.settle([settlement], is_last=is_last) == [SettleAnswer.DONE]
+    return last_attempt(store, claim.id)
+
+
+@pytest.mark.parametrize(
+    "value", [{"it's": ["\\", '"', "é☃\U0001f980", "%s", "\n\0"]}, "", "'; ROLLBACK; --", 0, False, None]
+)
+def test_whatever_a_result_and_a_log_hold_is_kept(store, value):
+    log = f"it's \\ {value!r} %s é☃ $1 -- /* \n"
+    kept = [ended(store, is_last=is_last, outcome=success(value), log=log) for is_last in (True, False)]
+    assert [(one.result, one.log) for one in kept] == [(value, log), (value, log)]
+
+
+def test_an_end_says_the_same_whether_or_not_the_transaction_ends_with_it(store, clock):
+    at_once = ended(store)
+    assert (at_once.started_at, at_once.ended_at, at_once.worker_id) == (START, clock.now(), "worker-1")
+    columns = [
+        field.attname for field in Job._meta.concrete_fields if field.attname not in ("id", "queue", "created_at")
+    ]
+    ended(store, is_last=False)
+    one, other = Job.objects.values(*columns)
+    assert one == other
+    assert ended(store, started_at=None).started_at is None
+
+
+@pytest.mark.skipif(not BRINGS_COMMIT, reason="others keep a NUL")
+def test_a_log_that_cannot_be_stored_is_refused_as_ever_and_undoes_all(store):
+    for is_last in (True, False):
+        with pytest.raises(DataError, match="NUL"):
+            ended(store, is_last=is_last, log="a\0b")
+    assert not Ledger.objects.exists()
+    assert is_at_rest()
+
+
+@pytest.mark.skipif(not BRINGS_COMMIT, reason="a server that ends one connection from another")
+def test_a_connection_that_is_lost_before_the_end_is_an_outage(store):
+    claim = running(store)
+    settlement = Settlement(claim=claim, outcome=success(), started_at=START)
+    other = connection.copy()
+    try:
+        with pytest.raises(OperationalError), transaction.atomic():  # noqa: PT012
+            Ledger.objects.create(marker="never")
+            with other.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid])
+            store.settle([settlement], is_last=True)
+    finally:
+        other.close()
+        connection.close()
+    assert (read(store, claim.id).state, Ledger.objects.exists()) == (State.IN_PROGRESS, False)
+
+
+@pytest.mark.skipif(not BRINGS_COMMIT, reason="a plan that is kept")
+def test_an_end_whose_plan_was_made_for_a_short_table_does_not_read_all_of_a_long_one(store):
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE helisched_job")
+    for _ in range(8):
+        ended(store)
+    claim = running(store)
+    with transaction.atomic(), connection.cursor() as cursor:
+        before = scans(cursor)
+        cursor.execute("SELECT helisched_end(%s, %s, 1, NULL, now(), 'w', NULL, '')", [claim.id, claim.fence])
+        assert [now - then for now, then in zip(scans(cursor), before, strict=True)] == [0, 1]
+
+
+def scans(cursor: Any) -> tuple[int, int]:
+    """Return how often the table of jobs was read whole, and by an index."""
+    cursor.execute("SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'helisched_job'")
+    found: tuple[int, int] = cursor.fetchone()
+    return found
 
 
 def test_inside_a_transaction_of_the_caller_nothing_is_committed(store, tick):

@@ -16,7 +16,7 @@ from django_helisched.stores.orm.last_statement import can_commit_with_last
 from django_helisched.stores.orm.locking import locked_jobs
 from django_helisched.stores.orm.operating import cancel_descendants
 from django_helisched.stores.orm.progress import write_reports
-from django_helisched.stores.orm.single_success import settle_success, settle_success_and_commit
+from django_helisched.stores.orm.single_success import has_function, settle_success, settle_success_and_commit
 from django_helisched.stores.orm.successes import is_one_statement, is_plain, settle_successes
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def settle(
         return [answer_of.get(id(item), SettleAnswer.LOST) for item in settlements]
     connection = connections[alias]
     if len(settlements) == 1 and _is_alone(settlements[0]):
-        held_alone = _settle_alone(connection, settlements[0], now, is_last=is_last)
-        return [SettleAnswer.DONE if held_alone else _why_not(alias, settlements[0])]
+        return [_settle_alone(connection, settlements[0], now, is_last=is_last)]
     with _joined(connection, settlements), completing_batches(alias, new_id=new_id, now=now):
         held = _write(connection, settlements, now)
         done = [item for item in settlements if item.claim.id in held]
@@ -73,18 +72,26 @@ def _joined(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement]) 
     return transaction.atomic(using=connection.alias, savepoint=False)
 
 
-def _settle_alone(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime, *, is_last: bool) -> bool:
+def _settle_alone(
+    connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime, *, is_last: bool
+) -> SettleAnswer:
     if not (connection.in_atomic_block or is_one_statement(connection)):
         with transaction.atomic(using=connection.alias):
-            return settle_success(connection, settlement, now)
+            return _answer(connection, settlement, now)
     try:
-        if is_last and can_commit_with_last(connection):
+        if is_last and can_commit_with_last(connection) and has_function(connection):
             return settle_success_and_commit(connection, settlement, now)
-        return settle_success(connection, settlement, now)
+        return _answer(connection, settlement, now)
     except BaseException:
         # As an atomic() without a savepoint would, for a caller that goes on all the same.
         connection.needs_rollback = connection.in_atomic_block
         raise
+
+
+def _answer(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> SettleAnswer:
+    if settle_success(connection, settlement, now):
+        return SettleAnswer.DONE
+    return _why_not(connection.alias, settlement)
 
 
 def _is_alone(settlement: Settlement) -> bool:

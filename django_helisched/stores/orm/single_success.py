@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db import connections
 
+from django_helisched.jobs import payload
+from django_helisched.jobs.follow_up import bounded
 from django_helisched.models import Attempt, Job
-from django_helisched.stores.orm.last_statement import commit_with
+from django_helisched.stores.base import SettleAnswer
+from django_helisched.stores.orm.last_statement import commit_with, quoted
 from django_helisched.stores.orm.native import changed
 from django_helisched.stores.orm.rows import columns
 from django_helisched.stores.orm.success_rows import (
@@ -28,6 +31,15 @@ if TYPE_CHECKING:
 
     from django_helisched.stores.base import Settlement
 
+# Of the migrations; it ends one attempt under its fence, or raises why it does not.
+_FUNCTION = "helisched_end(uuid, bigint, integer, timestamptz, timestamptz, text, text, text)"
+_REFUSAL = "ZH001"
+_ANSWERS = {
+    None: SettleAnswer.DONE,
+    "cancel requested": SettleAnswer.CANCEL_REQUESTED,
+    "claim lost": SettleAnswer.LOST,
+}
+
 
 def settle_success(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> bool:
     """End one attempt that succeeded, with its Attempt row, and tell whether its claim held.
@@ -35,32 +47,53 @@ def settle_success(connection: BaseDatabaseWrapper, settlement: Settlement, now:
     On PostgreSQL this is one statement; elsewhere the caller has a transaction open.
     """
     single = _single(connection.alias, connection.vendor, str(connection.timezone))
-    if single.is_one_statement:
-        return changed(connection, single.both, _one_statement(single, settlement, now)) > 0
     ended_at = single.time(now)
     key = single.key(settlement.claim.id)
     ending = [ended_at, key, settlement.claim.fence]
     attempt = [*single.attempt.adapt(attempt_values(settlement)), ended_at, settlement.claim.lease_holder]
+    if single.is_one_statement:
+        return changed(connection, single.both, [*ending, *attempt[1:]]) > 0
     if not any(changed(connection, end, ending) for end in single.ends):
         return False
     changed(connection, single.insert, attempt)
     return True
 
 
-def settle_success_and_commit(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> bool:
-    """Do as ``settle_success`` and commit in the same round trip; where the claim is lost the transaction goes on.
+def settle_success_and_commit(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> SettleAnswer:
+    """Do as ``settle_success`` and commit in the same round trip; after another answer than DONE all is to be undone.
 
-    Only where ``can_commit_with_last`` says so.
+    Only where ``can_commit_with_last`` and ``has_function`` say so.
     """
-    single = _single(connection.alias, connection.vendor, str(connection.timezone))
-    fence = Attempt._meta.db_table, "job_id"
-    return commit_with(connection, single.last, _one_statement(single, settlement, now), must_exist=fence)
+    claim = settlement.claim
+    refused = commit_with(
+        connection,
+        f"SELECT helisched_end('{claim.id.hex}', {claim.fence:d}, {claim.attempt:d}, {_moment(settlement.started_at)}, "
+        f"{_moment(now)}, {quoted(connection, claim.lease_holder)}, {_json(connection, settlement)}, "
+        f"{quoted(connection, settlement.log)})",
+        refusal=_REFUSAL,
+    )
+    return _ANSWERS[refused]
 
 
-def _one_statement(single: _Single, settlement: Settlement, now: datetime) -> list[Any]:
-    ended_at, key, claim = single.time(now), single.key(settlement.claim.id), settlement.claim
-    attempt = single.attempt.adapt(attempt_values(settlement))
-    return [ended_at, key, claim.fence, *attempt[1:], ended_at, claim.lease_holder]
+def has_function(connection: BaseDatabaseWrapper) -> bool:
+    """Tell whether the function of the migrations can be called; tables that were made without them come without it."""
+    return _has_function(connection.alias, str(connection.settings_dict["NAME"]))
+
+
+@lru_cache(maxsize=8)
+def _has_function(alias: str, _database: str) -> bool:
+    with connections[alias].cursor() as cursor:
+        cursor.execute("SELECT has_function_privilege(to_regprocedure(%s), 'EXECUTE')", [_FUNCTION])
+        return bool(cursor.fetchone()[0])
+
+
+def _moment(moment: datetime | None) -> str:
+    return "NULL" if moment is None else f"'{moment.isoformat()}'"
+
+
+def _json(connection: BaseDatabaseWrapper, settlement: Settlement) -> str:
+    result = bounded(settlement.outcome.result)
+    return "NULL" if result is None else quoted(connection, payload.dumps(result))
 
 
 class _Single:
@@ -80,11 +113,6 @@ class _Single:
         self.both = (
             f"WITH ended AS ({end} RETURNING id) INSERT INTO {self.attempt.table} {INTO} "
             f"SELECT id, %s, %s::timestamptz, %s, %s, {ALIKE} FROM ended"
-        )
-        # Without a row of ours there is no job_id, which the table refuses: what follows is not carried out.
-        self.last = (
-            f"WITH ended AS ({end} RETURNING id) INSERT INTO {self.attempt.table} {INTO} "
-            f"VALUES ((SELECT id FROM ended), %s, %s, %s, %s, {ALIKE})"
         )
 
 
