@@ -47,18 +47,25 @@ class Mix:
 
         A queue in which both kinds were seen waits for the fuller one: its jobs go in their order. Without
         ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have. Where
-        only ``few`` are expected one claim from all queues takes as many as find room whatever they are. A kind that
-        has much more room ``soon`` is no reason to look: queues of that kind alone wait for it, but no others.
+        only ``few`` are expected one claim from all queues takes as many as find room whatever they are; so it does
+        where no queue could be given much more. A kind that has much more room ``soon`` is no reason to look: queues of that
+        kind alone wait for it, but no others, unless nothing but that kind was seen.
         """
         least, most = min(room.values()), max(room.values())
         if all(count <= 0 or kind in soon for kind, count in room.items()):
             return []
         if least >= ENOUGH or len(room) == 1 or (few and least > 0):
             return [(served, least)]
+        groups = self._groups(room, now)
+        asked = {kinds: min(room[kind] for kind in kinds) for kinds in groups if not kinds <= soon}
+        if groups and not asked:
+            # What is not known is asked for with the rest, and that is soon.
+            return []
+        if asked and least > 0 and 2 * max(asked.values()) <= 3 * least:
+            return [(served, least)]
         looks = [
-            (QueueFilter(include=tuple(escape(name) for name in names)), min(room[kind] for kind in kinds))
-            for kinds, names in self._groups(room, now).items()
-            if not kinds <= soon
+            (QueueFilter(include=tuple(escape(name) for name in groups[kinds])), limit)
+            for kinds, limit in asked.items()
         ]
         if probe:
             known = tuple(escape(name) for name in self._seen)

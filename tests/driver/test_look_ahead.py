@@ -243,7 +243,7 @@ def test_what_was_seen_in_a_queue_is_forgotten():
 def test_the_name_of_a_queue_is_no_pattern():
     mix = Mix()
     mix.saw("q[1]*", LOOP, 0.0)
-    ((queues, _), (others, _)) = mix.looks(ALL, {THREAD: 1, LOOP: 1}, 0.0)
+    ((queues, _), (others, _)) = mix.looks(ALL, {THREAD: 1, LOOP: 3}, 0.0)
     assert (queues.admits("q[1]*"), queues.admits("q1x"), others.admits("q[1]*")) == (True, False, False)
 
 
@@ -259,6 +259,29 @@ def test_where_few_are_expected_one_claim_takes_what_finds_room_whatever_it_is()
     mix.saw("mail", LOOP, 0.0)
     assert mix.looks(ALL, {THREAD: 1, LOOP: 100}, 1.0, few=True) == [(ALL, 1)]
     assert mix.looks(ALL, {THREAD: 0, LOOP: 100}, 1.0, few=True) == mix.looks(ALL, {THREAD: 0, LOOP: 100}, 1.0)
+
+
+def test_where_no_queue_could_be_given_much_more_one_claim_from_all_of_them_does():
+    mix = Mix()
+    mix.saw("plain", THREAD, 0.0)
+    assert looks(mix, {THREAD: 30, LOOP: 100}) == [((), (), 30)]
+    assert looks(mix, {THREAD: 45, LOOP: 30}) == [((), (), 30)]
+    # Here more is to be had by itself.
+    assert looks(mix, {THREAD: 46, LOOP: 30}) == [(("plain",), (), 46), ((), ("plain",), 30)]
+    assert looks(mix, {THREAD: 30, LOOP: 0}) == [(("plain",), (), 30), ((), ("plain",), PROBE)]
+    mix.saw("native", LOOP, 0.0)
+    assert len(looks(mix, {THREAD: 30, LOOP: 100})) == 3
+    assert looks(mix, {THREAD: 30, LOOP: 30}) == [((), (), 30)]
+
+
+def test_where_only_one_kind_was_seen_nothing_is_asked_while_that_one_has_more_room_soon():
+    mix = Mix()
+    mix.saw("plain", THREAD, 0.0)
+    room, soon = {THREAD: 2, LOOP: 100}, frozenset({THREAD})
+    assert mix.looks(ALL, room, 1.0, soon=soon) == []
+    assert mix.looks(ALL, room, 1.0) == [(ALL, 2)]
+    # Nothing is known any more: whatever there may be is asked for.
+    assert mix.looks(ALL, room, REMEMBERED + 1, soon=soon) == [(ALL, 2)]
 
 
 def test_a_kind_that_has_more_room_soon_keeps_no_queue_waiting_but_its_own():
