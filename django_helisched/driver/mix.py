@@ -48,8 +48,8 @@ class Mix:
         A queue in which both kinds were seen waits for the fuller one: its jobs go in their order. Without
         ``probe`` queues of which nothing is known are left out, unless there is room for whatever they have. Where
         only ``few`` are expected one claim from all queues takes as many as find room whatever they are; so it does
-        where no queue could be given much more. A kind that has much more room ``soon`` is no reason to look: queues of that
-        kind alone wait for it, but no others, unless nothing but that kind was seen.
+        where no queue could be given much more. A kind that has much more room ``soon`` is no reason to look: queues of
+        that kind alone wait for it, but no others, unless nothing but that kind was seen.
         """
         least, most = min(room.values()), max(room.values())
         if all(count <= 0 or kind in soon for kind, count in room.items()):

@@ -15,7 +15,7 @@ from tests.app.jobs import note, tell
 from tests.app.models import Ledger, Receipt
 from tests.races.stage import pause
 
-runs: list[str] = []
+runs: list[str | int] = []
 
 
 @mutation
@@ -109,3 +109,56 @@ def write_a_receipt_of_nothing(marker: str) -> None:
     """Write a row, and another one that the database refuses at the commit."""
     write_with_hook(marker)
     Receipt.objects.create(job_id=uuid4())
+
+
+def _ask_the_driver() -> None:
+    # Whatever Django does around a cursor stays out of this one.
+    cursor = connection.connection.cursor()
+    cursor.execute("SELECT 41 + 1")
+    runs.append(cursor.fetchone()[0])
+
+
+def _ask(sql: str, *params: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params or None)
+        runs.append(cursor.fetchone()[0])
+
+
+def _ask_many() -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany("UPDATE helisched_cron SET name = %s WHERE name = %s", [("b", "a"), ("c", "b")])
+        runs.append(42)
+
+
+def _ask_in_a_block() -> None:
+    with transaction.atomic():
+        runs.append(42 + Ledger.objects.count())
+
+
+def _ask_wrongly() -> None:
+    with suppress(DatabaseError), transaction.atomic():
+        _ask("SELECT nothing FROM nowhere")
+    runs.append(42)
+
+
+FIRST = {
+    "a query": lambda: _ask("SELECT 40 + 2"),
+    "a query with parameters": lambda: _ask("SELECT %s + %s", 41, 1),
+    "a query with a percent sign": lambda: _ask("SELECT 142 % 100"),
+    "a block": _ask_in_a_block,
+    "an error": _ask_wrongly,
+    "many": _ask_many,
+    "rows by the chunk": lambda: runs.append(42 + len(list(Ledger.objects.iterator(1)))),
+    "past Django": _ask_the_driver,
+    "nothing": lambda: runs.append(42),
+}
+
+
+@mutation
+def begin_by(first: str, marker: str) -> None:
+    """Ask first what is named so, write a row, and fail where the marker says so."""
+    FIRST[first]()
+    Ledger.objects.create(marker=marker)
+    runs.append(Ledger.objects.get().marker)
+    if marker == "never":
+        raise ValueError(marker)

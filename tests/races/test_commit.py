@@ -1,4 +1,4 @@
-"""A mutation's end and its COMMIT, which some databases get in one word."""
+"""A mutation's begin and its end: BEGIN and COMMIT, which some databases get in one word with what is beside them."""
 
 from __future__ import annotations
 
@@ -87,6 +87,44 @@ def test_the_end_of_a_mutation_brings_the_commit_with_it_and_hooks_run_after_it(
     assert Ledger.objects.filter(marker="once").count() == 1
     assert (read(store, job.pk).state, outcomes(store, job.pk)) == (State.SUCCESS, [(1, "success")])
     assert is_at_rest()
+
+
+@pytest.mark.skipif(not BRINGS_COMMIT, reason="the driver's own trace of what is sent")
+def test_a_short_mutation_is_two_messages(store, tick, tmp_path):
+    bodies.write_with_hook.enqueue("once")
+    tick()
+    bodies.write_with_hook.enqueue("once")
+    pgconn: Any = connection.connection.pgconn
+    with (tmp_path / "trace").open("w+b") as trace:
+        pgconn.trace(trace.fileno())
+        try:
+            tick()
+        finally:
+            pgconn.untrace()
+        trace.seek(0)
+        sent = [line.split(b'"', 1)[1].rstrip(b'"\n') for line in trace if b"\tQuery\t" in line]
+    (number,) = [number for number, text in enumerate(sent) if Ledger._meta.db_table.encode() in text]
+    first, last = sent[number : number + 2]
+    assert first.startswith(b"BEGIN; INSERT INTO ")
+    assert last.startswith(b"SELECT helisched_end(")
+    assert last.endswith(b"; COMMIT")
+
+
+@pytest.mark.parametrize("marker", ["kept", "never"])
+@pytest.mark.parametrize("first", bodies.FIRST)
+def test_whatever_a_mutation_asks_first_is_answered_in_its_transaction(store, tick, first, marker):
+    if first == "an error" and connection.vendor == "sqlite":
+        pytest.skip("the name is only read there")
+    job = bodies.begin_by.using(max_failures=1).enqueue(first, marker)
+    tick()
+    assert bodies.runs == [42, marker]
+    ended = State.SUCCESS if marker == "kept" else State.FAILED
+    assert (read(store, job.pk).state, Ledger.objects.count()) == (ended, int(marker == "kept"))
+    assert is_at_rest()
+    if BRINGS_COMMIT:
+        with transaction.atomic():
+            Ledger.objects.count()
+            assert connection.connection.autocommit is False
 
 
 def test_whoever_watches_the_statements_sees_each_of_them(store, tick, still_open):

@@ -9,6 +9,7 @@ from django.db import Error, OperationalError, connections, transaction
 from django.db.transaction import TransactionManagementError
 
 from django_helisched.exceptions import Busy
+from django_helisched.stores.orm.first_statement import begin_with, can_begin_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,6 +111,7 @@ class WholeTransaction:
         self._atomic: AbstractContextManager[None] = transaction.atomic(using=alias)
         # SQLite knows no conflicts: its single writer waits, or is told at once that it cannot write.
         self._marks = self._connection.vendor != "sqlite"
+        self._has_asked = self._connection.vendor != "postgresql"
 
     def __enter__(self) -> None:
         self._atomic.__enter__()
@@ -133,11 +135,20 @@ class WholeTransaction:
 
     def _mark(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
         try:
-            return execute(sql, params, many, context)
+            if self._has_asked:
+                return execute(sql, params, many, context)
+            self._has_asked = True
+            return self._ask_first(execute, sql, params, many, context)
         except Error as error:
             if is_conflict(error):
                 self._connection.needs_rollback, self._connection.rollback_exc = True, error
             raise
+
+    def _ask_first(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+        is_alone = not many and self._connection.execute_wrappers == [self._mark]
+        if is_alone and can_begin_with(self._connection, sql, context["cursor"].cursor):
+            return begin_with(self._connection, execute, sql, params, context)
+        return execute(sql, params, many, context)
 
 
 @contextmanager
