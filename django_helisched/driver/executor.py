@@ -98,7 +98,7 @@ class Executor:
         if begun is None:
             return
         if begun.function.kind is Kind.MUTATION:
-            settled = self._run_mutation(begun)
+            settled = self._run_mutation(begun, before)
             if settled is not None:
                 self._farewell.settled(held, settled, elapsed() - begun.began)
                 self._wrote([held])
@@ -177,13 +177,13 @@ class Executor:
         self._drop_half_an_answer(ran)
         return None if begun.held.is_abandoned else self.finish(begun, ran)
 
-    def _run_mutation(self, begun: Begun) -> Settled | None:
-        ran, settled = self._mutate(begun)
+    def _run_mutation(self, begun: Begun, before: OpenTransactions) -> Settled | None:
+        ran, settled = self._mutate(begun, before)
         is_left = begun.held.is_abandoned
         if not is_left and settled is None and ran.error is not None and self._jobs.is_transient(ran.error):
             # A deadlock or a serialization failure undid all of it: the same claim does all of it once more.
             begun.held.renew()
-            ran, settled = self._mutate(begun)
+            ran, settled = self._mutate(begun, before)
         if begun.held.is_abandoned:
             return None
         self._drop_half_an_answer(ran)
@@ -194,12 +194,13 @@ class Executor:
             return self._settler.settle(self.finish(begun, ran).canceled())
         return settled
 
-    def _mutate(self, begun: Begun) -> tuple[Ran, Settled | None]:
+    def _mutate(self, begun: Begun, before: OpenTransactions) -> tuple[Ran, Settled | None]:
         mutation = Mutation(
             self._jobs,
             self._settler,
             self.body(begun),
             begun.held,
+            before=before,
             started_at=begun.started_at,
             backoff=self._backoff_of(begun),
         )

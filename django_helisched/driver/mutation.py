@@ -39,12 +39,21 @@ class Mutation:
     """One run of a mutation under one claim."""
 
     def __init__(
-        self, jobs: JobStore, settler: Settler, body: Body, held: Held, *, started_at: datetime, backoff: Backoff
+        self,
+        jobs: JobStore,
+        settler: Settler,
+        body: Body,
+        held: Held,
+        *,
+        before: OpenTransactions,
+        started_at: datetime,
+        backoff: Backoff,
     ) -> None:
         self._jobs = jobs
         self._settler = settler
         self._body = body
         self._held = held
+        self._before = before
         self._started_at = started_at
         self._backoff = backoff
         self._has_begun = False
@@ -54,7 +63,6 @@ class Mutation:
 
         Raises only where the transaction could not begin, so that no body has run.
         """
-        before = OpenTransactions()
         try:
             return self._committed()
         except _Undo as undo:
@@ -65,7 +73,7 @@ class Mutation:
             # The settlement or the commit failed: the body's effects are gone with it.
             return Ran(ending=ending_of_error(error), error=error), None
         finally:
-            before.restore()
+            self._before.restore()
 
     def _committed(self) -> tuple[Ran, Settled]:
         with self._jobs.atomic():

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 
 def settle(
-    alias: str, settlements: Sequence[Settlement], *, new_id: Callable[[], UUID], now: datetime, is_last: bool = False
+    alias: str, settlements: Sequence[Settlement], *, new_id: Callable[[], UUID], now: datetime
 ) -> list[SettleAnswer]:
     """End attempts; see JobStore.settle."""
     newest = newest_of_each(settlements)
     if len(newest) < len(settlements):
         # A job that was lost and claimed again here, while its older body still ran.
-        answers = settle(alias, newest, new_id=new_id, now=now, is_last=is_last)
+        answers = settle(alias, newest, new_id=new_id, now=now)
         answer_of = dict(zip(map(id, newest), answers, strict=True))
         return [answer_of.get(id(item), SettleAnswer.LOST) for item in settlements]
     connection = connections[alias]
     if len(settlements) == 1 and _is_alone(settlements[0]):
-        return [_settle_alone(connection, settlements[0], now, is_last=is_last)]
+        return [_settle_alone(connection, settlements[0], now)]
     with _joined(connection, settlements), completing_batches(alias, new_id=new_id, now=now):
         held = _write(connection, settlements, now)
         done = [item for item in settlements if item.claim.id in held]
@@ -72,18 +72,31 @@ def _joined(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement]) 
     return transaction.atomic(using=connection.alias, savepoint=False)
 
 
-def _settle_alone(
-    connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime, *, is_last: bool
-) -> SettleAnswer:
-    if not (connection.in_atomic_block or is_one_statement(connection)):
-        with transaction.atomic(using=connection.alias):
-            return _answer(connection, settlement, now)
+def is_whole_end(connection: BaseDatabaseWrapper, settlement: Settlement) -> bool:
+    """Tell whether ``settle_last`` can end this attempt: in an open transaction, with nothing beside it."""
+    return connection.in_atomic_block and _is_alone(settlement)
+
+
+def settle_last(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> SettleAnswer:
+    """End one attempt after which nothing follows in its transaction, which it may commit."""
     try:
-        if is_last and can_commit_with_last(connection) and has_function(connection):
+        if can_commit_with_last(connection) and has_function(connection):
             return settle_success_and_commit(connection, settlement, now)
         return _answer(connection, settlement, now)
     except BaseException:
         # As an atomic() without a savepoint would, for a caller that goes on all the same.
+        connection.needs_rollback = True
+        raise
+
+
+def _settle_alone(connection: BaseDatabaseWrapper, settlement: Settlement, now: datetime) -> SettleAnswer:
+    if not (connection.in_atomic_block or is_one_statement(connection)):
+        with transaction.atomic(using=connection.alias):
+            return _answer(connection, settlement, now)
+    try:
+        return _answer(connection, settlement, now)
+    except BaseException:
+        # As above.
         connection.needs_rollback = connection.in_atomic_block
         raise
 
