@@ -66,8 +66,13 @@ def test_claim_walks_the_hot_index_and_reads_what_it_takes(turn):
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="nothing else keeps plans")
+@pytest.mark.parametrize("queues", [0, 5])
 @pytest.mark.parametrize("limit", [1, 16])
-def test_a_claim_that_is_planned_for_any_values_walks_the_hot_index_too(limit):
+def test_a_claim_that_is_planned_for_any_values_walks_the_hot_index_too(limit, queues):
+    from tests.app.jobs import tell
+
+    for number in range(queues):
+        tell.using(queue=f"queue {number}").enqueue(number)
     plans: list[Plan] = []
 
     def explain(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
