@@ -63,7 +63,7 @@ def measure(*, piled: int, queues: int = 200) -> dict[str, float]:
 
 @contextmanager
 def _ended_unseen(count: int) -> Iterator[None]:
-    """Let ``count`` due rows end while a transaction that began before is open, so that nothing of them can be removed."""
+    """Let ``count`` due rows end while a transaction is open that began before: nothing of them can be removed."""
     _pile(count, {})
     with databases.snapshot(), connection.cursor() as cursor:
         changes = ", ".join(f"{column} = {sql.replace('one.', '')}" for column, sql in FINISHED.items())
