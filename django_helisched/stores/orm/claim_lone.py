@@ -18,6 +18,7 @@ from django_helisched.stores.orm import heads_walk
 from django_helisched.stores.orm.claim_postgresql import LOCKED, Taking
 from django_helisched.stores.orm.claim_statement import OLDEST_FIRST, as_of, changed, in_order, startable
 from django_helisched.stores.orm.heads import Head
+from django_helisched.stores.orm.native import fetched
 from django_helisched.stores.orm.rows import columns
 
 if TYPE_CHECKING:
@@ -54,9 +55,7 @@ def take(connection: BaseDatabaseWrapper, claim: Take, queues: QueueFilter, limi
     ask = _statement(connection.alias, len(queues.include), len(queues.exclude))
     now = columns(Job, ("next_run_at",), connection).writer("next_run_at")(claim.now)
     listing = [*[now] * (heads_walk.TIMES + 2), *queues.include, *queues.exclude]
-    with connection.cursor() as cursor:
-        cursor.execute(ask, [*listing, *as_of(connection, claim), limit, *changed(connection, claim)])
-        found = cursor.fetchall()
+    found = fetched(connection, ask, [*listing, *as_of(connection, claim), limit, *changed(connection, claim)])
     heads = _heads(connection, found)
     if len(heads) > 1:
         return Lone(heads, None)

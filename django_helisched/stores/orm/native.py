@@ -27,6 +27,26 @@ def changed(connection: BaseDatabaseWrapper, statement: str, params: Sequence[An
         return int(cursor.rowcount)
 
 
+def fetched(connection: BaseDatabaseWrapper, statement: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement that is a transaction of its own, or part of an open one, and return its rows.
+
+    Django's cursor is passed by with psycopg 3 outside of transactions, unless
+    somebody watches it: after a rest it takes longer to make than the answer to read.
+    """
+    raw: Any = connection.connection
+    if hasattr(raw, "pgconn") and connection.autocommit and not _is_seen(connection):
+        with connection.wrap_database_errors:
+            rows: list[tuple[Any, ...]] = raw.execute(statement, params).fetchall()
+            return rows
+    with connection.cursor() as cursor:
+        cursor.execute(statement, params)
+        return list(cursor.fetchall())
+
+
+def _is_seen(connection: BaseDatabaseWrapper) -> bool:
+    return bool(connection.in_atomic_block or connection.execute_wrappers or connection.queries_logged)
+
+
 def _is_unwatched(connection: BaseDatabaseWrapper) -> bool:
     """Tell whether nobody sees the difference; what Django's cursor refuses is left to it, too."""
     return (
