@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -47,17 +48,24 @@ def still_open(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.fixture
-def without_function(transactional_db: None) -> Iterator[None]:
-    """Take away the function of the migrations, as where the tables were made without them."""
+@contextmanager
+def taken_away() -> Iterator[None]:
+    """Reverse the migration that makes the function, and apply it again."""
     functions = import_module("django_helisched.migrations.0002_end_of_a_mutation")
     with connection.schema_editor() as editor:
         functions.drop(None, editor)
-    single_success._has_function.cache_clear()
     yield
     with connection.schema_editor() as editor:
         functions.create(None, editor)
     single_success._has_function.cache_clear()
+
+
+@pytest.fixture
+def without_function(transactional_db: None) -> Iterator[None]:
+    """Take away the function of the migrations, as where the tables were made without them."""
+    with taken_away():
+        single_success._has_function.cache_clear()
+        yield
 
 
 def is_open() -> bool:
@@ -177,6 +185,20 @@ def test_tables_that_were_made_without_migrations_do(store, tick, still_open):
     tick()
     assert read(store, lost.pk).state == State.IN_PROGRESS
     assert [row.marker for row in Ledger.objects.all()] == ["once"]
+
+
+def test_a_function_that_is_taken_away_while_mutations_run_fails_none_of_them(store, tick):
+    bodies.write_with_hook.enqueue("before")
+    tick()
+    with taken_away():
+        for marker in ("at once", "later"):
+            job = bodies.write_with_hook.using(max_failures=1).enqueue(marker)
+            tick()
+            assert (read(store, job.pk).state, outcomes(store, job.pk)) == (State.SUCCESS, [(1, "success")])
+    bodies.write_with_hook.enqueue("after")
+    tick()
+    assert sorted(row.marker for row in Ledger.objects.all()) == ["after", "at once", "before", "later"]
+    assert bodies.runs == ["committed"] * 4
 
 
 def ended(store: OrmJobStore, *, is_last: bool = True, **facts: Any) -> Any:

@@ -29,15 +29,21 @@ _CHECKPOINT_AFTER = 4000
 
 _CONFLICT_STATES = {"40001", "40P01"}  # serialization_failure, deadlock_detected
 _CONFLICT_CODES = {1213}  # ER_LOCK_DEADLOCK
+_FUNCTION_STATES = {"42883", "42501"}  # undefined_function, insufficient_privilege
 _LOCK_STATES = {"55P03"}  # lock_not_available
 _LOCK_CODES = {1205, 3572}  # ER_LOCK_WAIT_TIMEOUT, ER_LOCK_NOWAIT
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether the same work may succeed if done again: deadlock, serialization, a lock that was not let go."""
+    """Tell whether the same work may succeed if done again.
+
+    After a deadlock, a serialization failure, a lock that was not let go, and where a function of ours was taken away.
+    """
     if isinstance(error, TransactionManagementError) and error.__cause__ is not None:
         error = error.__cause__  # the next query after the one that failed
-    return isinstance(error, Error) and (is_conflict(error) or _code(error) == 1205 or is_locked_file(error))
+    return isinstance(error, Error) and (
+        is_conflict(error) or _code(error) == 1205 or is_locked_file(error) or is_missing_function(error)
+    )
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -63,6 +69,11 @@ def is_duplicate_key(error: BaseException) -> bool:
 def is_missing_table(error: BaseException) -> bool:
     """Tell whether the statement named a table that does not exist."""
     return _sqlstate(error) == "42P01" or _code(error) == 1146 or "no such table: helisched_" in str(error)
+
+
+def is_missing_function(error: BaseException) -> bool:
+    """Tell whether the function of the migrations is not there any more, or may not be called any more."""
+    return _sqlstate(error) in _FUNCTION_STATES and "helisched_end" in str(error)
 
 
 def is_own_wrapper(wrapper: Callable[..., Any]) -> bool:

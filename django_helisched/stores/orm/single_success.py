@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from django.db import connections
+from django.db import Error, connections
 
 from django_helisched.jobs import payload
 from django_helisched.jobs.follow_up import bounded
 from django_helisched.models import Attempt, Job
 from django_helisched.stores.base import SettleAnswer
+from django_helisched.stores.orm.connection import is_missing_function
 from django_helisched.stores.orm.last_statement import commit_with, quoted
 from django_helisched.stores.orm.native import changed
 from django_helisched.stores.orm.rows import columns
@@ -65,14 +66,18 @@ def settle_success_and_commit(connection: BaseDatabaseWrapper, settlement: Settl
     Only where ``can_commit_with_last`` and ``has_function`` say so.
     """
     claim = settlement.claim
-    refused = commit_with(
-        connection,
+    statement = (
         f"SELECT helisched_end('{claim.id.hex}', {claim.fence:d}, {claim.attempt:d}, {_moment(settlement.started_at)}, "
         f"{_moment(now)}, {quoted(connection, claim.lease_holder)}, {_json(connection, settlement)}, "
-        f"{quoted(connection, settlement.log)})",
-        refusal=_REFUSAL,
+        f"{quoted(connection, settlement.log)})"
     )
-    return _ANSWERS[refused]
+    try:
+        return _ANSWERS[commit_with(connection, statement, refusal=_REFUSAL)]
+    except Error as error:
+        if is_missing_function(error):
+            # Its migration was reversed while this process runs: whoever does it again looks again.
+            _has_function.cache_clear()
+        raise
 
 
 def has_function(connection: BaseDatabaseWrapper) -> bool:
