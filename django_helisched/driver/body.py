@@ -126,12 +126,7 @@ class Body:
         if self._function.is_async:
             return _run_async(self.call, seconds, self._held, self.overtime, self.grace)
         value = self._guarded(self.call, seconds)
-        if inspect.iscoroutine(value):
-            value.close()
-            raise NonRetryable(
-                f"{self._function.path} returned a coroutine that nobody awaited. Declare it with async def, "
-                "or let its decorator return an async function."
-            )
+        refuse_coroutine(self._function, value)
         return value
 
     def _guarded(self, body: Callable[[], Any], seconds: float | None) -> Any:
@@ -157,11 +152,27 @@ def context_of(held: Held) -> JobContext:
         attempt=claim.attempt,
         space=claim.space,
         batch=claim.batch_id,
-        fire_at=_instant(claim.meta, "fire_at"),
-        missed=int(claim.meta.get("missed", 0)),
-        first_missed_at=_instant(claim.meta, "first_missed_at"),
         control=held.control,
+        **(_firing(claim.meta) if claim.meta else {}),
     )
+
+
+def refuse_coroutine(function: JobFunction[Any, Any], value: Any) -> None:
+    """Raise NonRetryable where a plain function has returned what somebody should have awaited."""
+    if inspect.iscoroutine(value):
+        value.close()
+        raise NonRetryable(
+            f"{function.path} returned a coroutine that nobody awaited. Declare it with async def, "
+            "or let its decorator return an async function."
+        )
+
+
+def _firing(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "fire_at": _instant(meta, "fire_at"),
+        "missed": int(meta.get("missed", 0)),
+        "first_missed_at": _instant(meta, "first_missed_at"),
+    }
 
 
 def _instant(meta: Mapping[str, Any], key: str) -> datetime | None:

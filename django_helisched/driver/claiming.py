@@ -82,7 +82,8 @@ class Claiming:
 
     def let_out_others(self, ended: Sequence[Held]) -> bool:
         """Note ends that were written, and tell whether they may let out a job that waits for its turn."""
-        has_turn = any(_takes_turns(one.claim, functions.find(one.claim.fn_path)) for one in ended)
+        found = {path: functions.find(path) for path in {one.claim.fn_path for one in ended}}
+        has_turn = any(_takes_turns(one.claim, found[one.claim.fn_path]) for one in ended)
         if has_turn:
             self._turn_taken_at = elapsed()
         return has_turn
@@ -168,21 +169,23 @@ class Claiming:
         return 0, False
 
     def _start(self, claims: Sequence[ClaimedJob]) -> int:
-        known = [(claim, function) for claim in claims if (function := functions.find(claim.fn_path)) is not None]
+        # Most jobs of a claim run the same few functions.
+        found = {path: functions.find(path) for path in {claim.fn_path for claim in claims}}
+        kinds = {path: self._seating.kind_of(function) for path, function in found.items() if function is not None}
         now = elapsed()
         # All are renewed from now on, also those that wait for the first ones to end.
-        added = self._held_claims.add_all([claim for claim, _ in known], now)
-        held = [(one, self._seating.kind_of(function)) for one, (_, function) in zip(added, known, strict=True)]
-        for one, kind in held:
-            self._mix.saw(one.claim.queue, kind, now)
-        if any(_takes_turns(claim, function) for claim, function in known):
+        added = self._held_claims.add_all([claim for claim in claims if claim.fn_path in kinds], now)
+        held = [(one, kinds[one.claim.fn_path]) for one in added]
+        for queue, kind in {(one.claim.queue, kind) for one, kind in held}:
+            self._mix.saw(queue, kind, now)
+        if any(_takes_turns(one.claim, found[one.claim.fn_path]) for one in added):
             self._turn_taken_at = now
         begin, leave = self._fitting(held)
         self._started += len(held)
         self._release(leave)
         for kind in SeatKind:
             self._seating.start(kind, [one for one, of_kind in begin if of_kind is kind])
-        self._hold([claim for claim in claims if functions.find(claim.fn_path) is None])
+        self._hold([claim for claim in claims if claim.fn_path not in kinds])
         return len(begin)
 
     def _fitting(self, held: Sequence[tuple[Held, SeatKind]]) -> tuple[list[tuple[Held, SeatKind]], list[Held]]:

@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 from django_helisched.stores.clock import elapsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -39,12 +39,12 @@ class OpenTransactions:
 
     def __init__(self) -> None:
         # Nearly always none: a look at each connection is all that a short job pays for.
-        self._depths = {connection.alias: depth for connection in _connections() if (depth := _depth(connection))}
+        self._depths = _depths()
 
     def left_open(self) -> list[str]:
         """Return the aliases on which more is open now: a body entered a transaction and never left it."""
-        open_now = [(one.alias, depth) for one in _connections() if (depth := _depth(one))]
-        return [alias for alias, depth in open_now if depth > self._depths.get(alias, 0)]
+        open_now = _depths()
+        return [alias for alias, depth in open_now.items() if depth > self._depths.get(alias, 0)] if open_now else []
 
     def closed(self) -> list[str]:
         """Return the aliases on which less is open now: a body ended a transaction that was not its own."""
@@ -174,12 +174,13 @@ def _connection(alias: str) -> BaseDatabaseWrapper:
     return connections[alias] if found is None else found
 
 
-def _connections() -> list[BaseDatabaseWrapper]:
-    known: dict[str, BaseDatabaseWrapper] | None = getattr(_known, "connections", None)
-    if known is None:
+def _connections() -> Sequence[BaseDatabaseWrapper]:
+    listed: Sequence[BaseDatabaseWrapper] | None = getattr(_known, "listed", None)
+    if listed is None:
         # Django's own way costs as much as a short job, each time.
-        known = _known.connections = {one.alias: one for one in connections.all(initialized_only=True)}
-    return list(known.values())
+        _known.connections = {one.alias: one for one in connections.all(initialized_only=True)}
+        listed = _known.listed = tuple(_known.connections.values())
+    return listed
 
 
 def _note(*, connection: BaseDatabaseWrapper, **_: object) -> None:
@@ -189,9 +190,20 @@ def _note(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     is_ours = connection.alias in connections.settings and connections[connection.alias] is connection
     if known is not None and is_ours:
         known[connection.alias] = connection
+        _known.listed = tuple(known.values())
 
 
 connection_created.connect(_note, dispatch_uid="django_helisched.driver.connections")
+
+
+def _depths() -> dict[str, int]:
+    """Return how deep the transactions are that are open in this thread: of most jobs none, and nothing to make."""
+    depths: dict[str, int] = {}
+    for connection in _connections():
+        depth = _depth(connection)
+        if depth:
+            depths[connection.alias] = depth
+    return depths
 
 
 def _depth(connection: BaseDatabaseWrapper) -> int:

@@ -14,6 +14,7 @@ from django_helisched.driver.connections import OpenTransactions, drop, tidy
 from django_helisched.driver.events import What
 from django_helisched.driver.mutation import Mutation
 from django_helisched.driver.narration import told
+from django_helisched.driver.plain_body import is_plain, run_plain
 from django_helisched.driver.settling import Finished
 from django_helisched.jobs.job import Kind
 from django_helisched.jobs.outcome import AttemptOutcome
@@ -119,7 +120,7 @@ class Executor:
         if claim.at_most_once and not self._patience.attempt(held, lambda: self._jobs.start(claim)):
             self._farewell.unbegun(held, What.JOB_LOST)
             return None
-        started_at = self._patience.attempt(held, self._jobs.now)
+        started_at = self._now(held)
         if self._announce.is_heard(What.JOB_STARTED):
             self._announce(told(claim, What.JOB_STARTED, started_at=started_at))
         return _begun(held=held, function=function, started_at=started_at, began=elapsed())
@@ -171,11 +172,13 @@ class Executor:
         )
 
     def _run_action(self, begun: Begun, before: OpenTransactions) -> Finished | None:
-        ran = self.body(begun).run()
+        function, held = begun.function, begun.held
+        plain = is_plain(function, held)
+        ran = run_plain(function, held, self._config.max_result_bytes) if plain else self.body(begun).run()
         # Before the settle, which would otherwise become part of what the body left open.
         before.restore()
         self._drop_half_an_answer(ran)
-        return None if begun.held.is_abandoned else self.finish(begun, ran)
+        return None if held.is_abandoned else self.finish(begun, ran)
 
     def _run_mutation(self, begun: Begun, before: OpenTransactions) -> Settled | None:
         ran, settled = self._mutate(begun, before)
@@ -210,6 +213,13 @@ class Executor:
         if ran.was_stopped or ran.ending.outcome is AttemptOutcome.TIMEOUT:
             # The exception may have landed in the middle of a query, and left half an answer on the line.
             drop(self._config.database)
+
+    def _now(self, held: Held) -> datetime:
+        try:
+            return self._jobs.now()
+        except Exception:
+            # Rarely it is read anew, and then with patience.
+            return self._patience.attempt(held, self._jobs.now)
 
     def _backoff_of(self, begun: Begun) -> Backoff:
         return begun.function.backoff or self._config.backoff

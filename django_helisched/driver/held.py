@@ -13,7 +13,6 @@ from django_helisched.jobs.job_log import JobLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from uuid import UUID
 
     from django_helisched.jobs.job import ClaimedJob
     from django_helisched.jobs.progress import ProgressReport
@@ -119,7 +118,7 @@ class HeldClaims:
     def __init__(self) -> None:
         self.reported = Wakeup()  # rung by bodies that report progress
         self._lock = threading.Lock()
-        self._held: dict[UUID, Held] = {}
+        self._held: dict[int, Held] = {}  # by the number that an id is: Python hashes that by itself
 
     def add(self, claim: ClaimedJob, claimed_at: float = math.inf) -> Held:
         """Begin to hold a claim; see ``add_all``."""
@@ -131,20 +130,21 @@ class HeldClaims:
         The same job can come back while the body of its older claim still runs
         here; the older fence is void then, and only the newer one is renewed.
         """
-        added = [Held(claim, self.reported.ring, claimed_at) for claim in claims]
+        ring = self.reported.ring
+        added = {claim.id.int: Held(claim, ring, claimed_at) for claim in claims}
         with self._lock:
-            older = [self._held.get(held.claim.id) for held in added]
-            self._held.update((held.claim.id, held) for held in added)
+            older = [self._held[number] for number in added if number in self._held]
+            self._held |= added
         for held in older:
-            if held is not None:
-                held.tell_lost()
-        return added
+            held.tell_lost()
+        return list(added.values())
 
     def drop(self, held: Held) -> None:
         """Hold a claim no longer; a newer claim of the same job stays."""
+        number = held.claim.id.int
         with self._lock:
-            if self._held.get(held.claim.id) is held:
-                del self._held[held.claim.id]
+            if self._held.get(number) is held:
+                del self._held[number]
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -152,7 +152,7 @@ class HeldClaims:
 
     def has(self, held: Held) -> bool:
         """Tell whether a claim is held still."""
-        return self._held.get(held.claim.id) is held
+        return self._held.get(held.claim.id.int) is held
 
     def all(self) -> list[Held]:
         """Return the claims that are held now."""

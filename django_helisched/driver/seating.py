@@ -31,6 +31,7 @@ class Seating:
             SeatKind.THREAD: LookAhead(0 if threads.are_inline else threads.size, lease),
             SeatKind.LOOP: LookAhead(loop.size, lease),
         }
+        self._ahead_of_thread, self._ahead_of_loop = self._ahead[SeatKind.THREAD], self._ahead[SeatKind.LOOP]
         self._started_at = dict.fromkeys(SeatKind, 0.0)
 
     @property
@@ -45,7 +46,7 @@ class Seating:
 
     def open(self, executor: Executor, native: NativeExecutor, freed: Callable[[SeatKind], None]) -> None:
         """Get ready, and tell when a seat of some kind is ``freed``."""
-        ahead_of_thread, ahead_of_loop = self._ahead[SeatKind.THREAD], self._ahead[SeatKind.LOOP]
+        ahead_of_thread, ahead_of_loop = self._ahead_of_thread, self._ahead_of_loop
 
         def work(held: Held) -> None:
             began = ahead_of_thread.began(held.claimed_at)
@@ -79,8 +80,12 @@ class Seating:
 
     def has_room_again(self, kind: SeatKind) -> bool:
         """Tell whether a claim is worth a round trip now: a seat is free, or much of what may wait has begun."""
-        ahead, seats = self._ahead[kind].size(), self._loop if kind is SeatKind.LOOP else self._threads
-        return seats.free() + ahead >= min(CLAIM_LIMIT, max(1, ahead * 3 // 4))
+        # Asked after every job: a key of an enumeration would be hashed by Python code.
+        if kind is SeatKind.LOOP:
+            ahead, free = self._ahead_of_loop.size(), self._loop.free()
+        else:
+            ahead, free = self._ahead_of_thread.size(), self._threads.free()
+        return free + ahead >= min(CLAIM_LIMIT, max(1, ahead * 3 // 4))
 
     def start(self, kind: SeatKind, held: Sequence[Held]) -> None:
         """Hand over claims of one kind, which were made together."""

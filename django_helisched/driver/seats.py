@@ -82,8 +82,7 @@ class ThreadSeats:
         self._threads = [self._add_thread() for _ in range(self._size)]
 
     def free(self) -> int:
-        with self._lock:
-            return self._size - self._taken
+        return self._size - self._taken
 
     def start(self, *held: Held) -> None:
         self._count(len(held))

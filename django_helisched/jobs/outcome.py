@@ -82,6 +82,8 @@ class Outcome:
 
 
 _outcome = maker(Outcome)
+# Most bodies return nothing, and their outcomes are alike.
+_SUCCESS = Outcome(state=State.SUCCESS, attempt=AttemptOutcome.SUCCESS)
 
 
 def decide(
@@ -99,7 +101,8 @@ def decide(
     budget of one, so what its body asks to repeat is always a snooze.
     """
     if ending.outcome is AttemptOutcome.SUCCESS:
-        return _ended(State.SUCCESS, ending)
+        leaves_nothing = ending.result is None and ending.report is NO_ERROR
+        return _SUCCESS if leaves_nothing else _ended(State.SUCCESS, ending)
     if ending.outcome is AttemptOutcome.CANCELED:
         return _ended(State.CANCELED, ending)
     if ending.retry_in is not None and (claim.at_most_once or not ending.counts):

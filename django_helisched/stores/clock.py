@@ -71,13 +71,19 @@ class CarriedClock:
         self._generation = 0
         # Milliseconds from 1970 until elapsed() was zero, and what it was when that was read.
         self._reading: tuple[float, float] | None = None
+        self._told = 0, _EPOCH
 
     def now(self) -> datetime:
         """Return the carried time, after a fresh reading where the last one is too old."""
         reading, now = self._reading, elapsed()
         if reading is None or now - reading[1] > RESYNC_AFTER:
             reading, now = self._resynced(), elapsed()
-        return _EPOCH + timedelta(milliseconds=int(reading[0] + now * 1000 + _HALF))
+        milliseconds = int(reading[0] + now * 1000 + _HALF)
+        told = self._told
+        # Many short jobs begin in one millisecond, and making an instant costs as much as beginning one.
+        if told[0] != milliseconds:
+            told = self._told = milliseconds, _EPOCH + timedelta(milliseconds=milliseconds)
+        return told[1]
 
     def resync(self) -> None:
         """Forget the reading; one that is on its way now is forgotten, too."""

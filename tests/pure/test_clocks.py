@@ -75,6 +75,24 @@ def test_of_slow_readings_the_quickest_is_kept(carried_by):
     assert database.asked == 3
 
 
+def test_the_carried_time_moves_by_milliseconds_from_wherever_it_was_read(carried_by):
+    database = SlowDatabase()
+    database.at = 0.0123457
+    clock = carried_by(database)
+    for step in (0.0, 0.0001, 0.0004, 0.0005, 0.001, 0.25, 1.0):
+        database.at += step
+        assert clock.now() == clock.now() == cut(NOON + timedelta(seconds=database.at - 0.0002))
+
+
+def test_a_clock_that_was_read_anew_tells_nothing_of_before(carried_by):
+    database = SlowDatabase()
+    clock = carried_by(database)
+    assert clock.now() == NOON
+    clock.resync()
+    database.at, database.waits = -0.0002, [1.0]
+    assert clock.now() == NOON + timedelta(seconds=1)
+
+
 def test_a_quick_reading_is_carried_for_half_a_minute(carried_by):
     database = SlowDatabase()
     clock = carried_by(database)

@@ -19,7 +19,7 @@ from django_helisched.stores.orm.claim_postgresql import LOCKED, Taking
 from django_helisched.stores.orm.claim_statement import OLDEST_FIRST, as_of, changed, in_order, startable
 from django_helisched.stores.orm.heads import Head
 from django_helisched.stores.orm.native import fetched
-from django_helisched.stores.orm.rows import columns
+from django_helisched.stores.orm.rows import columns, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,8 @@ def _statement(alias: str, included: int, excluded: int) -> str:
     )
     return (
         f"WITH due AS MATERIALIZED ({due}), {taking.tables(picked)} "
-        f"SELECT due.queue, due.priority, due.due, {taking.listed} FROM due LEFT JOIN taken ON TRUE {taking.join}"
+        f"SELECT due.queue, due.priority, {milliseconds('due.due')}, {taking.listed} "
+        f"FROM due LEFT JOIN taken ON TRUE {taking.join}"
     )
 
 

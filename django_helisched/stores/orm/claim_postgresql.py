@@ -55,5 +55,7 @@ class Taking:
     def read(self, row: Sequence[Any]) -> dict[str, Any]:
         """Return a row that ``listed`` gave, with its arguments where it has some."""
         width = len(self._job.names)
-        job, arguments = self._job.read(row[:width]), self._payload.read(row[width:])
-        return job if arguments["args"] is None else job | arguments
+        job = self._job.read(row[:width])
+        if row[width] is not None:
+            job |= self._payload.read(row[width:])
+        return job

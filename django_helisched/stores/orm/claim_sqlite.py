@@ -1,10 +1,21 @@
-"""SQLite: one UPDATE, which takes the only write lock there is. Never read, then write."""
+"""SQLite: pick and update in a transaction that begins with the write lock, so that nobody comes between.
+
+Its driver lets go of the interpreter for each row that it hands over. All rows of a
+claim, and their arguments, come as one JSON text.
+"""
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from django.db import connections, transaction
+
+from django_helisched.models import JobArgs
 from django_helisched.stores.orm.claim_statement import CHANGES, changed, claim_columns, in_order
+from django_helisched.stores.orm.rows import PAYLOAD, columns
+from django_helisched.stores.orm.successes_sqlite import lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +26,42 @@ if TYPE_CHECKING:
 
 
 def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return the rows taken, oldest first."""
-    table = claim_columns(connection)
-    values = changed(connection, claim)
-    picks = [f"SELECT id FROM {table.table} WHERE {part.where}" for part in parts]
+    """Return the rows taken, with their arguments, oldest first."""
+    picks = [f"SELECT id FROM {claim_columns(connection).table} WHERE {part.where}" for part in parts]
     picked = picks[0] if len(picks) == 1 else " UNION ALL ".join(f"SELECT * FROM ({pick})" for pick in picks)
-    statement = f"UPDATE {table.table} SET {CHANGES} WHERE id IN ({picked}) RETURNING {', '.join(table.quoted)}"
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [*values, *(value for part in parts for value in part.parameters)])
-        return in_order([table.read(row) for row in cursor.fetchall()])
+    values = [value for part in parts for value in part.parameters]
+    with transaction.atomic(using=connection.alias, savepoint=False), connection.cursor() as cursor:
+        lock(connection)
+        cursor.execute(_reading(connection.alias).format(picked), values)
+        found: list[list[Any]] = json.loads(cursor.fetchone()[0])
+        if not found:
+            return []
+        cursor.execute(
+            f"UPDATE {claim_columns(connection).table} SET {CHANGES} WHERE id IN (SELECT value FROM json_each(%s))",
+            [*changed(connection, claim), json.dumps([row[0] for row in found])],
+        )
+    return in_order(_taken(connection, found))
+
+
+@lru_cache(maxsize=16)
+def _reading(alias: str) -> str:
+    job, payload = claim_columns(connections[alias]), columns(JobArgs, PAYLOAD, connections[alias])
+    # Arguments are JSON already, and become part of the whole.
+    arguments = ", ".join(f"json({payload.table}.{column})" for column in payload.quoted)
+    return (
+        f"SELECT json_group_array(json_array({job.listed}, {arguments})) FROM ({{}}) picked "
+        f"CROSS JOIN {job.table} ON {job.table}.id = picked.id "
+        f"LEFT JOIN {payload.table} ON {payload.table}.job_id = picked.id"
+    )
+
+
+def _taken(connection: BaseDatabaseWrapper, found: Sequence[list[Any]]) -> list[dict[str, Any]]:
+    job = claim_columns(connection)
+    names, width = (*job.names, *PAYLOAD), len(job.names)
+    rows = []
+    for values in found:
+        # A job without arguments has no such names: its record knows what stands for them.
+        row = dict(zip(names if values[width] is not None else job.names, job.converted(values), strict=False))
+        row["fence"] += 1
+        rows.append(row)
+    return rows

@@ -67,6 +67,14 @@ class Columns:
         """Return a fetched row as values by name."""
         return dict(zip(self.names, _converted(row, self._readers), strict=True))
 
+    def converted(self, row: list[Any]) -> list[Any]:
+        """Return the values of a fetched row, which may go on behind these columns; the list itself is changed."""
+        for place, read in self._readers:
+            value = row[place]
+            if value is not None:
+                row[place] = read(value)
+        return row
+
     def writer(self, name: str) -> Conversion:
         """Return what makes a parameter of a value of one column."""
         return self._writers[self.names.index(name)] or _same
@@ -75,8 +83,13 @@ class Columns:
 def _quick(field: models.Field[Any, Any], table: str, column: str, connection: BaseDatabaseWrapper) -> str:
     """Return what to select for a column in the form that is read fastest: a time of PostgreSQL in milliseconds."""
     if connection.vendor == "postgresql" and isinstance(field, models.DateTimeField):
-        return f"(extract(epoch FROM {table}.{column}) * 1000)::bigint AS {column}"
+        return f"{milliseconds(f'{table}.{column}')} AS {column}"
     return f"{table}.{column}"
+
+
+def milliseconds(time: str) -> str:
+    """Return what PostgreSQL tells of a time as a number, which costs a quarter of reading a time in Python."""
+    return f"(extract(epoch FROM {time}) * 1000)::bigint"
 
 
 def _type(field: models.Field[Any, Any], connection: BaseDatabaseWrapper) -> str:

@@ -41,7 +41,7 @@ _CHANGES = {False: KEYLESS_CHANGES, True: CHANGES}
 def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
     """Return the ids of those whose claims held; the caller has a transaction open."""
     by_key = {_key(connection, settlement): settlement for settlement in settlements}
-    _lock(connection)
+    lock(connection)
     held = _held(connection, by_key)
     for has_idempotency_key, keys in held.items():
         if keys:
@@ -52,7 +52,7 @@ def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Sett
     return {settlement.claim.id for settlement in ended}
 
 
-def _lock(connection: BaseDatabaseWrapper) -> None:
+def lock(connection: BaseDatabaseWrapper) -> None:
     """Take the write lock, where the transaction has not begun with it: a read lock that has to grow fails at once."""
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {columns(Job, ('id',), connection).table} SET fence = fence WHERE id = ''")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from django_helisched.jobs.job import ClaimedJob, JobSnapshot, State
 from django_helisched.testing.contract.factories import (
     LEASE,
+    ODD_VALUES,
     SECOND,
     START,
     TICK,
@@ -64,6 +65,21 @@ class ClaimContract:
         claim = claimed(store)
         assert (claim.has_args, list(claim.args), dict(claim.kwargs)) == (True, [1, [2]], {"a": None})
         assert (claim.context, dict(claim.options), dict(claim.meta)) == ({"c": 1}, {"o": 2}, {"m": 3})
+
+    def test_a_claim_carries_the_arguments_exactly_as_they_went_in(self, store: JobStore) -> None:
+        named = {f"key {number}": value for number, value in enumerate(ODD_VALUES)}
+        enqueued(store, args=ODD_VALUES, kwargs=named, context=named, options={"z": 1, "a": 2}, meta={"m": [1]})
+        claim = claimed(store)
+        assert repr(list(claim.args)) == repr(ODD_VALUES)
+        assert repr(dict(claim.kwargs)) == repr(claim.context) == repr(named)
+        assert list(claim.options.items()) == [("z", 1), ("a", 2)]
+        assert claim.meta == {"m": [1]}
+
+    def test_a_claim_carries_odd_texts_exactly_as_they_went_in(self, store: JobStore) -> None:
+        name = 'a "name", [with] {all} \\ \t\n that JSON spells \u2028 otherwise, \N{SNAKE}'
+        enqueued(store, name=name, space="\u00e9\u0301")
+        claim = claimed(store)
+        assert (claim.name, claim.space) == (name, "\u00e9\u0301")
 
     def test_a_claim_without_arguments_carries_empty_ones(self, store: JobStore) -> None:
         enqueued(store)

@@ -13,28 +13,11 @@ import pytest
 from django_helisched.exceptions import BatchClosed, LeaseLost
 from django_helisched.jobs.ids import uuid7
 from django_helisched.jobs.job import Hold, Kind, NewJob, Particulars, State, Trigger, UniqueUntil
-from django_helisched.testing.contract.factories import SECOND, START, all_jobs, enqueued, new_job, read
+from django_helisched.testing.contract.factories import ODD_VALUES, SECOND, START, all_jobs, enqueued, new_job, read
 
 if TYPE_CHECKING:
     from django_helisched.stores.base import JobStore
     from django_helisched.testing.clock import ManualClock
-
-ODD_VALUES = [
-    None,
-    True,
-    0,
-    -1,
-    2**80,
-    1.5,
-    1e22,
-    5e-324,
-    "",
-    "é 日本 🙂",
-    [],
-    {},
-    [[{"a": [None]}]],
-    {"": {"b": False}},
-]
 
 # A text in which anything may take a letter for its own.
 ODD_TEXT = "50% %s %(id)s 'q' \"d\" \\ é"

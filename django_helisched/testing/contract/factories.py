@@ -28,6 +28,22 @@ LEASE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)
 TICK = timedelta(milliseconds=1)  # the smallest step of a store's time
 GRACE = timedelta(days=1)
+ODD_VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    2**80,
+    1.5,
+    1e22,
+    5e-324,
+    "",
+    "é 日本 🙂",
+    [],
+    {},
+    [[{"a": [None]}]],
+    {"": {"b": False}},
+]
 
 CALLBACK = "shop.jobs.done"
 
