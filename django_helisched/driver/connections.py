@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 from django_helisched.stores.clock import elapsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -22,8 +22,17 @@ logger = logging.getLogger("django_helisched.driver")
 # After so many idle seconds a server may have closed the connection: ask before a job relies on it.
 TRUSTED_FOR = 1.0
 
-_last_use = threading.local()
-_known = threading.local()
+
+class _Mine(threading.local):
+    """What a thread knows of its own connections."""
+
+    known: dict[str, BaseDatabaseWrapper] | None = None
+    listed: tuple[BaseDatabaseWrapper, ...] = ()
+    era: int | None = None  # of the last use
+    used_at = 0.0
+
+
+_mine = _Mine()
 
 
 class _Eras:
@@ -124,18 +133,19 @@ def freshen(alias: str, *, trusted_for: float = TRUSTED_FOR) -> None:
     takes no writes any more.
     """
     connection = _connection(alias)
-    is_of_before = getattr(_last_use, "era", _Eras.now) != _Eras.now
-    _last_use.era = _Eras.now
+    is_of_before = _mine.era not in (None, _Eras.now)
+    _mine.era = _Eras.now
     if connection.connection is None or connection.in_atomic_block:
         return
-    idle = elapsed() - getattr(_last_use, "moment", 0.0)
+    idle = elapsed() - _mine.used_at
     if is_of_before or (idle >= trusted_for and not _answers(connection)):
         close(connection)
 
 
 def used() -> None:
     """Note that this thread has just used its connections."""
-    _last_use.moment = elapsed()
+    if _connections():
+        _mine.used_at = elapsed()
 
 
 def drop(alias: str, *, was_lost: bool = False) -> None:
@@ -169,28 +179,26 @@ def close(connection: BaseDatabaseWrapper) -> None:
 
 
 def _connection(alias: str) -> BaseDatabaseWrapper:
-    known: dict[str, BaseDatabaseWrapper] | None = getattr(_known, "connections", None)
-    found = None if known is None else known.get(alias)
+    found = None if _mine.known is None else _mine.known.get(alias)
     return connections[alias] if found is None else found
 
 
-def _connections() -> Sequence[BaseDatabaseWrapper]:
-    listed: Sequence[BaseDatabaseWrapper] | None = getattr(_known, "listed", None)
-    if listed is None:
+def _connections() -> tuple[BaseDatabaseWrapper, ...]:
+    if _mine.known is None:
         # Django's own way costs as much as a short job, each time.
-        _known.connections = {one.alias: one for one in connections.all(initialized_only=True)}
-        listed = _known.listed = tuple(_known.connections.values())
-    return listed
+        _mine.known = {one.alias: one for one in connections.all(initialized_only=True)}
+        _mine.listed = tuple(_mine.known.values())
+    return _mine.listed
 
 
 def _note(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     """Take note of a connection that this thread has just opened."""
-    known: dict[str, BaseDatabaseWrapper] | None = getattr(_known, "connections", None)
+    known = _mine.known
     # Django itself opens some that are no project's, to make databases.
     is_ours = connection.alias in connections.settings and connections[connection.alias] is connection
     if known is not None and is_ours:
         known[connection.alias] = connection
-        _known.listed = tuple(known.values())
+        _mine.listed = tuple(known.values())
 
 
 connection_created.connect(_note, dispatch_uid="django_helisched.driver.connections")

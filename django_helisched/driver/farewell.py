@@ -31,7 +31,7 @@ class Farewell:
         claim = held.claim
         if self._announce.is_heard(what_ended(settled)):
             self._announce(ended(claim, settled, timedelta(seconds=seconds)))
-        if settled.answer is SettleAnswer.DONE:
+        if settled.answer is SettleAnswer.DONE and signals.job_settled.receivers:
             facts = {"job_id": claim.id, "fn_path": claim.fn_path, "outcome": settled.outcome}
             self._announce.send(signals.job_settled, **facts)
         self._held_claims.drop(held)

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 class Held:
     """One claim, and the control of its body. Safe in threads: heartbeats tell, the seat runs."""
 
+    # Set where they change: most claims are held for too short a time.
+    _interrupt: Callable[[], object] | None = None
+    _stored: ProgressReport | None = None
+    _is_concluded = False
+    is_abandoned = False
+    thread_id = 0  # where the body runs, once it does
+
     def __init__(
         self, claim: ClaimedJob, reported: Callable[[], object] | None = None, claimed_at: float = math.inf
     ) -> None:
@@ -29,11 +36,6 @@ class Held:
         self.log = JobLog()
         self.control = Control(log=self.log, reported=reported)
         self._lock = threading.Lock()
-        self._interrupt: Callable[[], object] | None = None
-        self._stored: ProgressReport | None = None
-        self._is_concluded = False
-        self.is_abandoned = False
-        self.thread_id = 0  # where the body runs, once it does
 
     def renew(self) -> None:
         """Give the body a fresh control for another run under the same claim; what was told stays told."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from django_helisched.driver import connections
 from django_helisched.driver.patience import FIRST_DELAY, LONGEST_DELAY, is_outage
 from django_helisched.driver.settling import Settled
+from django_helisched.jobs.records import maker
 from django_helisched.stores.base import SettleAnswer
 from django_helisched.stores.clock import elapsed
 
@@ -37,6 +38,9 @@ LINGER = 0.004
 
 # Seconds after which a writer is taken to wait for a row that somebody holds; and how many may wait so at once.
 STUCK, MOST_STUCK = 1.0, 3
+
+
+_settled = maker(Settled)
 
 
 class Outbox(Protocol):
@@ -238,7 +242,7 @@ class ThreadOutbox:
         self._delay = 0.0
         for finished, answer in zip(batch, answers, strict=True):
             if answer is not SettleAnswer.CANCEL_REQUESTED:
-                settled = Settled(answer=answer, ending=finished.ending, outcome=finished.outcome)
+                settled = _settled(answer=answer, ending=finished.ending, outcome=finished.outcome)
                 self._farewell.settled(finished.held, settled, finished.seconds)
         if again:
             self._write([finished.canceled() for finished in again])

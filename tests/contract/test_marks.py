@@ -10,10 +10,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from django_helisched.models import Job
-from django_helisched.stores.base import EVERY_QUEUE, QueueFilter
+from django_helisched.stores.base import CLAIM_LIMIT, EVERY_QUEUE, QueueFilter
 from django_helisched.stores.orm import OrmCronStore, OrmJobStore
 from django_helisched.stores.orm.heads import Head, due_heads
-from django_helisched.stores.orm.marks import LONGEST, PATIENCE, SLOW, WORTH, Marks
+from django_helisched.stores.orm.marks import LONGEST, PATIENCE, SLOW, TAKING, WORTH, Marks
 from django_helisched.testing.clock import ManualClock
 from django_helisched.testing.contract import START
 from django_helisched.testing.contract.canceling import CancelContract
@@ -214,13 +214,20 @@ class TestWhenAnAnswerIsKept:
         marks = Marks(time)
         assert marks.are_needless
         for _ in range(2 * PATIENCE):
-            assert marks.timed(lambda: take_for(time, 2 * SLOW)) == "answer"
+            assert marks.timed(lambda: take_for(time, 2 * SLOW), taken=lambda _: 0) == "answer"
             assert not marks.are_needless
             assert marks.kept(EVERY_QUEUE) == []
         list_for(marks, time, SLOW / 2)
         assert marks.are_needless
-        marks.timed(lambda: take_for(time, SLOW / 2))
+        marks.timed(lambda: take_for(time, SLOW / 2), taken=lambda _: 0)
         assert marks.are_needless
+
+    def test_what_takes_many_jobs_may_take_longer(self, time: Time) -> None:
+        marks = Marks(time)
+        marks.timed(lambda: take_for(time, 2 * SLOW), taken=lambda _: CLAIM_LIMIT)
+        assert marks.are_needless
+        marks.timed(lambda: take_for(time, SLOW + CLAIM_LIMIT * TAKING), taken=lambda _: CLAIM_LIMIT)
+        assert not marks.are_needless
 
     def test_for_the_same_queues_alone(self, time: Time) -> None:
         marks = Marks(time)

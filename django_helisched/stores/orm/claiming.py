@@ -51,7 +51,9 @@ def claim(alias: str, take: Take, marks: Marks, *, limit: int, queues: QueueFilt
         paused = paused_queues(connection, take.now)
         rows = visit(connection, take, [head for head in kept if head.queue not in paused], limit, turn)
     elif connection.vendor == "postgresql" and claim_lone.is_spelled_out(queues) and marks.are_needless:
-        lone = marks.timed(lambda: claim_lone.take(connection, take, queues, limit))
+        lone = marks.timed(
+            lambda: claim_lone.take(connection, take, queues, limit), taken=lambda lone: len(lone.rows or ())
+        )
         rows = visit(connection, take, lone.heads, limit, turn) if lone.rows is None else lone.rows
         return _with_arguments(connection, take, rows)
     if len(rows) < limit:

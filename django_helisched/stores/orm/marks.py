@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SLOW = 0.01  # seconds that a listing takes at least for its answer to be kept
+TAKING = 0.00005  # seconds that a job takes, and its arguments, where both are done by one statement
 PATIENCE = 3  # listings in a row that were slow: one may have waited for anything
 WORTH = 4  # times as long as it took an answer is kept: listing takes a fifth of the time then
 LONGEST = 1.0  # seconds
@@ -45,14 +46,14 @@ class Marks:
         """Tell whether listing was quick of late, so that it need not be done by a statement of its own."""
         return not self._slow
 
-    def timed(self, ask: Callable[[], T]) -> T:
-        """Return what ``ask`` gives, which lists the heads and does more; after a slow one the next claim only lists.
+    def timed(self, ask: Callable[[], T], taken: Callable[[T], int]) -> T:
+        """Return what ``ask`` gives, which lists the heads and takes jobs; after a slow one the next claim only lists.
 
         It may have waited for the disk. Only a listing by itself tells how long listing takes.
         """
         begun = self._elapsed()
         answer = ask()
-        self._slow = int(self._elapsed() - begun >= SLOW)
+        self._slow = int(self._elapsed() - begun >= SLOW + taken(answer) * TAKING)
         return answer
 
     def listed(self, queues: QueueFilter, ask: Callable[[], list[Head]]) -> list[Head]:

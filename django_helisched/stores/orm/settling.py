@@ -43,7 +43,7 @@ def settle(
         return [_settle_alone(connection, settlements[0], now)]
     with _joined(connection, settlements), completing_batches(alias, new_id=new_id, now=now):
         held = _write(connection, settlements, now)
-        done = [item for item in settlements if item.claim.id in held]
+        done = [item for item in settlements if item.claim.id.int in held]
         write_reports(alias, [(item.claim, item.progress) for item in done if item.progress is not None], now)
         store_follow_ups(alias, [item.follow_up for item in done if item.outcome.state in TERMINAL])
         for item in done:
@@ -52,16 +52,16 @@ def settle(
         canceled = [item.claim.id for item in done if item.outcome.state is State.CANCELED]
         if canceled:
             cancel_descendants(alias, canceled, new_id=new_id, now=now)
-        return [SettleAnswer.DONE if item.claim.id in held else _why_not(alias, item) for item in settlements]
+        return [SettleAnswer.DONE if item.claim.id.int in held else _why_not(alias, item) for item in settlements]
 
 
 def newest_of_each(settlements: Sequence[Settlement]) -> list[Settlement]:
     """Return of each job the settlement with the highest fence: only one claim of a job can hold."""
-    newest: dict[UUID, Settlement] = {}
+    newest: dict[int, Settlement] = {}
     for item in settlements:
-        known = newest.get(item.claim.id)
-        if known is None or known.claim.fence < item.claim.fence:
-            newest[item.claim.id] = item
+        number = item.claim.id.int
+        if newest.setdefault(number, item).claim.fence < item.claim.fence:
+            newest[number] = item
     return list(newest.values())
 
 
@@ -113,10 +113,9 @@ def _is_alone(settlement: Settlement) -> bool:
     return is_single and is_plain(settlement.outcome) and settlement.progress is None
 
 
-def _write(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
-    """Write the rows and their attempts, and return the ids of the claims that held."""
-    plain = [item for item in settlements if is_plain(item.outcome)]
-    others = [item for item in settlements if not is_plain(item.outcome)]
+def _write(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[int]:
+    """Write the rows and their attempts, and return the ids of the claims that held, as numbers."""
+    plain, others = _parted(settlements)
     if plain and others:
         # By id, as everybody locks: each of the two parts below keeps that order for itself only.
         locked_jobs(connection.alias, [item.claim.id for item in settlements])
@@ -127,7 +126,16 @@ def _write(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], n
         if write_ending(connection, item.claim, item.outcome, now)
     ]
     write_attempts(connection, [_ended(item) for item in ended], now)
-    return held | {item.claim.id for item in ended}
+    return held | {item.claim.id.int for item in ended}
+
+
+def _parted(settlements: Sequence[Settlement]) -> tuple[list[Settlement], list[Settlement]]:
+    """Part those that succeeded from the others."""
+    plain: list[Settlement] = []
+    others: list[Settlement] = []
+    for item in settlements:
+        (plain if is_plain(item.outcome) else others).append(item)
+    return plain, others
 
 
 def _why_not(alias: str, settlement: Settlement) -> SettleAnswer:

@@ -40,8 +40,8 @@ def is_one_statement(connection: BaseDatabaseWrapper) -> bool:
     return connection.vendor == "postgresql"
 
 
-def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
-    """End attempts of one worker that succeeded, with their Attempt rows; return the ids whose claims held.
+def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[int]:
+    """End attempts of one worker that succeeded, with their Attempt rows; return the ids whose claims held, as numbers.
 
     Rows are locked by id. On PostgreSQL all of it is one statement; elsewhere
     the caller has a transaction open.
@@ -49,7 +49,7 @@ def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Sett
     return _DIALECTS[connection.vendor](connection, settlements, now)
 
 
-def _postgresql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
+def _postgresql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[int]:
     job, attempt = columns(Job, _JOB, connection), columns(Attempt, ATTEMPT, connection)
     rows = [attempt.adapt(row) for row in map(attempt_values, settlements)]
     ids, numbers, started, results, logs = zip(*rows, strict=True)
@@ -68,10 +68,10 @@ def _postgresql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlemen
     arrays = [*map(plain_array, (ids, fences, numbers, started)), text_array(results), text_array(logs)]
     with connection.cursor() as cursor:
         cursor.execute(statement, [*arrays, now, now, settlements[0].claim.lease_holder])
-        return {row[0] for row in cursor.fetchall()}
+        return {row[0].int for row in cursor.fetchall()}
 
 
-def _mysql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
+def _mysql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[int]:
     job = columns(Job, _JOB, connection)
     adapted, (ended_at,) = _keys(connection, settlements), [job.writer("completed_at")(now)]
     fences = {settlement.claim.id: settlement.claim.fence for settlement in settlements}
@@ -88,10 +88,10 @@ def _mysql(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], n
             keys = [adapted[job_id] for job_id in held]
             cursor.execute(f"UPDATE {job.table} SET {CHANGES} WHERE id IN ({_marks(keys)})", [ended_at, *keys])
     _write_attempts(connection, [settlement for settlement in settlements if settlement.claim.id in held], now)
-    return held
+    return {job_id.int for job_id in held}
 
 
-_DIALECTS: dict[str, Callable[[BaseDatabaseWrapper, Sequence[Settlement], datetime], set[UUID]]] = {
+_DIALECTS: dict[str, Callable[[BaseDatabaseWrapper, Sequence[Settlement], datetime], set[int]]] = {
     "postgresql": _postgresql,
     "mysql": _mysql,
     "sqlite": successes_sqlite.settle_successes,

@@ -25,7 +25,6 @@ from django_helisched.stores.orm.success_rows import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from uuid import UUID
 
     from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -38,29 +37,25 @@ _FIELDS = ", ".join(f"json_extract(value, '$[{place}]')" for place in range(len(
 _CHANGES = {False: KEYLESS_CHANGES, True: CHANGES}
 
 
-def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[UUID]:
-    """Return the ids of those whose claims held; the caller has a transaction open."""
-    by_key = {_key(connection, settlement): settlement for settlement in settlements}
+def settle_successes(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> set[int]:
+    """Return the ids of those whose claims held, as numbers; the caller has a transaction open."""
+    key = columns(Job, ("id",), connection).writer("id")
+    by_key: dict[str, Settlement] = {key(settlement.claim.id): settlement for settlement in settlements}
     lock(connection)
     held = _held(connection, by_key)
     for has_idempotency_key, keys in held.items():
         if keys:
             _end(connection, keys, now, _CHANGES[has_idempotency_key])
-    ended = [by_key[key] for keys in held.values() for key in keys]
+    ended = {key: by_key[key] for keys in held.values() for key in keys}
     if ended:
         _write_attempts(connection, ended, now)
-    return {settlement.claim.id for settlement in ended}
+    return {settlement.claim.id.int for settlement in ended.values()}
 
 
 def lock(connection: BaseDatabaseWrapper) -> None:
     """Take the write lock, where the transaction has not begun with it: a read lock that has to grow fails at once."""
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {columns(Job, ('id',), connection).table} SET fence = fence WHERE id = ''")
-
-
-def _key(connection: BaseDatabaseWrapper, settlement: Settlement) -> str:
-    key: str = columns(Job, ("id",), connection).writer("id")(settlement.claim.id)
-    return key
 
 
 def _held(connection: BaseDatabaseWrapper, by_key: dict[str, Settlement]) -> dict[bool, list[str]]:
@@ -91,10 +86,11 @@ def _end(connection: BaseDatabaseWrapper, keys: Sequence[str], now: datetime, ch
         )
 
 
-def _write_attempts(connection: BaseDatabaseWrapper, settlements: Sequence[Settlement], now: datetime) -> None:
-    attempt = columns(Attempt, ATTEMPT, connection)
-    alike = [columns(Attempt, ("ended_at",), connection).writer("ended_at")(now), settlements[0].claim.lease_holder]
-    rows = [attempt.adapt(attempt_values(settlement)) for settlement in settlements]
+def _write_attempts(connection: BaseDatabaseWrapper, ended: dict[str, Settlement], now: datetime) -> None:
+    attempt = columns(Attempt, ATTEMPT[1:], connection)
+    holder = next(iter(ended.values())).claim.lease_holder
+    alike = [columns(Attempt, ("ended_at",), connection).writer("ended_at")(now), holder]
+    rows = [[key, *attempt.adapt(attempt_values(settlement)[1:])] for key, settlement in ended.items()]
     short = [row for row in rows if _is_short(row)]
     with connection.cursor() as cursor:
         if short:
