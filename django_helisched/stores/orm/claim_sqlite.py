@@ -30,8 +30,10 @@ def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) ->
     picks = [f"SELECT id FROM {claim_columns(connection).table} WHERE {part.where}" for part in parts]
     picked = picks[0] if len(picks) == 1 else " UNION ALL ".join(f"SELECT * FROM ({pick})" for pick in picks)
     values = [value for part in parts for value in part.parameters]
+    is_ours = connection.get_autocommit()
     with transaction.atomic(using=connection.alias, savepoint=False), connection.cursor() as cursor:
-        lock(connection)
+        if not (is_ours and _begins_with_lock(connection)):
+            lock(connection)
         cursor.execute(_reading(connection.alias).format(picked), values)
         found: list[list[Any]] = json.loads(cursor.fetchone()[0])
         if not found:
@@ -41,6 +43,10 @@ def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) ->
             [*changed(connection, claim), json.dumps([row[0] for row in found])],
         )
     return in_order(_taken(connection, found))
+
+
+def _begins_with_lock(connection: Any) -> bool:
+    return connection.transaction_mode in {"IMMEDIATE", "EXCLUSIVE"}
 
 
 @lru_cache(maxsize=16)
