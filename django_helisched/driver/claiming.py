@@ -17,7 +17,7 @@ from django_helisched.stores.base import CLAIM_LIMIT, DeclaredLimits
 from django_helisched.stores.clock import elapsed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from django_helisched.driver.config import DriverConfig
     from django_helisched.driver.events import Announcer
@@ -175,36 +175,35 @@ class Claiming:
         now = elapsed()
         # All are renewed from now on, also those that wait for the first ones to end.
         added = self._held_claims.add_all([claim for claim in claims if claim.fn_path in kinds], now)
-        held = [(one, kinds[one.claim.fn_path]) for one in added]
-        for queue, kind in {(one.claim.queue, kind) for one, kind in held}:
-            self._mix.saw(queue, kind, now)
+        held = {kind: [one for one in added if kinds[one.claim.fn_path] is kind] for kind in SeatKind}
+        for kind, of_kind in held.items():
+            for queue in {one.claim.queue for one in of_kind}:
+                self._mix.saw(queue, kind, now)
         if any(_takes_turns(one.claim, found[one.claim.fn_path]) for one in added):
             self._turn_taken_at = now
         begin, leave = self._fitting(held)
-        self._started += len(held)
+        self._started += len(added)
         self._release(leave)
-        for kind in SeatKind:
-            self._seating.start(kind, [one for one, of_kind in begin if of_kind is kind])
+        for kind, fitting in begin.items():
+            self._seating.start(kind, fitting)
         self._hold([claim for claim in claims if claim.fn_path not in kinds])
-        return len(begin)
+        return sum(map(len, begin.values()))
 
-    def _fitting(self, held: Sequence[tuple[Held, SeatKind]]) -> tuple[list[tuple[Held, SeatKind]], list[Held]]:
+    def _fitting(self, held: Mapping[SeatKind, Sequence[Held]]) -> tuple[dict[SeatKind, Sequence[Held]], list[Held]]:
         """Part claims into those for which there is room, and those to give back.
 
         Beside a job that has taken a worker down before, nothing waits: it would be counted among the losses.
         """
-        suspects = [one for one, _ in held if one.claim.losses]
+        suspects = [one for of_kind in held.values() for one in of_kind if one.claim.losses]
         self._suspects += suspects
         leave = self._seating.unstarted() if suspects else []
         # As it was asked for: the look-ahead may have shrunk since, and giving a claim back costs more than keeping it.
         room = self._seating.room(ahead=False) if suspects else dict(self._room)
-        begin: list[tuple[Held, SeatKind]] = []
-        for one, kind in held:
-            if room.get(kind, 0) > 0:
-                room[kind] -= 1
-                begin.append((one, kind))
-            else:
-                leave.append(one)
+        begin: dict[SeatKind, Sequence[Held]] = {}
+        for kind, of_kind in held.items():
+            count = max(0, room.get(kind, 0))
+            begin[kind] = of_kind[:count]
+            leave.extend(of_kind[count:])
         return begin, leave
 
     def _release(self, held: Sequence[Held]) -> None:

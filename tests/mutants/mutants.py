@@ -306,8 +306,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a queue's kinds of jobs are not learned": mutant(
         f"{DRIVER}/claiming.py",
-        "            self._mix.saw(one.claim.queue, kind, now)\n",
-        "            pass\n",
+        "                self._mix.saw(queue, kind, now)\n",
+        "                pass\n",
         caught_by="tests/driver/test_async_seats.py"
         "::test_a_flood_of_one_kind_leaves_the_seats_of_the_other_to_other_queues",
     ),
