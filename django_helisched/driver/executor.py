@@ -172,13 +172,11 @@ class Executor:
         )
 
     def _run_action(self, begun: Begun, before: OpenTransactions) -> Finished | None:
-        function, held = begun.function, begun.held
-        plain = is_plain(function, held)
-        ran = run_plain(function, held, self._config.max_result_bytes) if plain else self.body(begun).run()
+        ran = self._run_body(begun)
         # Before the settle, which would otherwise become part of what the body left open.
         before.restore()
         self._drop_half_an_answer(ran)
-        return None if held.is_abandoned else self.finish(begun, ran)
+        return None if begun.held.is_abandoned else self.finish(begun, ran)
 
     def _run_mutation(self, begun: Begun, before: OpenTransactions) -> Settled | None:
         ran, settled = self._mutate(begun, before)
@@ -201,13 +199,18 @@ class Executor:
         mutation = Mutation(
             self._jobs,
             self._settler,
-            self.body(begun),
+            partial(self._run_body, begun),
             begun.held,
             before=before,
             started_at=begun.started_at,
             backoff=self._backoff_of(begun),
         )
         return self._patience.attempt(begun.held, mutation.run)
+
+    def _run_body(self, begun: Begun) -> Ran:
+        if is_plain(begun.function, begun.held):
+            return run_plain(begun.function, begun.held, self._config.max_result_bytes)
+        return self.body(begun).run()
 
     def _drop_half_an_answer(self, ran: Ran) -> None:
         if ran.was_stopped or ran.ending.outcome is AttemptOutcome.TIMEOUT:

@@ -13,9 +13,9 @@ from django_helisched.jobs.outcome import AttemptOutcome
 from django_helisched.stores.base import SettleAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
-    from django_helisched.driver.body import Body
     from django_helisched.driver.held import Held
     from django_helisched.driver.settling import Settler
     from django_helisched.jobs.backoff import Backoff
@@ -42,7 +42,7 @@ class Mutation:
         self,
         jobs: JobStore,
         settler: Settler,
-        body: Body,
+        body: Callable[[], Ran],
         held: Held,
         *,
         before: OpenTransactions,
@@ -79,7 +79,7 @@ class Mutation:
         with self._jobs.atomic():
             inside = OpenTransactions()
             self._has_begun = True
-            ran = self._body.run()
+            ran = self._body()
             if self._held.is_abandoned or ran.ending.outcome is not AttemptOutcome.SUCCESS:
                 raise _Undo(ran, None)
             _check(self._held.claim.fn_path, inside)

@@ -1,4 +1,4 @@
-"""Run the body of one action that nothing can stop: no time limit, no interruption, no event loop.
+"""Run the body of one job that nothing can stop: no time limit, no interruption, no event loop.
 
 Most jobs are such, and the short ones among them are made of what is around their bodies.
 """

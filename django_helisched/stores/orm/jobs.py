@@ -156,9 +156,11 @@ class OrmJobStore(JobStore):
 
     def settle(self, settlements: Sequence[Settlement], *, is_last: bool = False) -> list[SettleAnswer]:
         now = self.now()
-        if is_last and len(settlements) == 1 and settling.is_whole_end(connections[self._alias], settlements[0]):
-            # What nearly every mutation does: nothing of it could be done again alone, and nobody is to be told.
-            return [settling.settle_last(connections[self._alias], settlements[0], now)]
+        if is_last and len(settlements) == 1:
+            connection = connections[self._alias]
+            if settling.is_whole_end(connection, settlements[0]):
+                # What nearly every mutation does: nothing of it could be done again alone, and nobody is to be told.
+                return [settling.settle_last(connection, settlements[0], now)]
         settle = partial(settling.settle, self._alias, settlements, new_id=self._new_id, now=now)
         answers = once_more(self._alias, settle)
         done = [one for one, answer in zip(settlements, answers, strict=True) if answer is SettleAnswer.DONE]
