@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
+from django.db import connection
 
 from django_helisched.jobs.job import State
+from django_helisched.models import JobArgs
 from django_helisched.stores.base import TURNS_BY_AGE
 from django_helisched.stores.orm import OrmJobStore
 from django_helisched.testing.contract import START
@@ -167,3 +170,24 @@ def test_a_released_job_goes_to_one_of_two_claims(stage: Stage, store):
     third = claiming(store, "third")()
     assert ids(second.result() + third) == [taken.id]
     assert read(store, taken.id).fence == 2
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="elsewhere each job's arguments are a text by themselves")
+def test_arguments_that_are_too_long_for_one_text_are_claimed_all_the_same(store):
+    jobs = [enqueued(store, args=[number, "x" * 9_000]) for number in range(3)]
+    before = connection.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 20_000)  # a gigabyte, elsewhere
+    try:
+        claims = claiming(store, "w")()
+    finally:
+        connection.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
+    assert [(claim.id, list(claim.args)) for claim in claims] == [
+        (job.id, [number, "x" * 9_000]) for number, job in enumerate(jobs)
+    ]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="others do not look into a text")
+def test_what_sqlite_itself_does_not_take_for_json_keeps_no_job_from_being_claimed(store):
+    jobs = [enqueued(store, args=[number]) for number in range(3)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {JobArgs._meta.db_table} SET args = '[NaN]' WHERE job_id = %s", [jobs[1].id.hex])
+    assert ids(claiming(store, "w")()) == [job.id for job in jobs]

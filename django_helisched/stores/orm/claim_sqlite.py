@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from django.db import connections, transaction
+from django.db import DataError, OperationalError, connections, transaction
 
 from django_helisched.models import JobArgs
 from django_helisched.stores.orm.claim_statement import CHANGES, changed, claim_columns, in_order
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return the rows taken, with their arguments, oldest first."""
+    """Return the rows taken, oldest first, with their arguments where these are not too long."""
     picks = [f"SELECT id FROM {claim_columns(connection).table} WHERE {part.where}" for part in parts]
     picked = picks[0] if len(picks) == 1 else " UNION ALL ".join(f"SELECT * FROM ({pick})" for pick in picks)
     values = [value for part in parts for value in part.parameters]
@@ -34,8 +34,12 @@ def take(connection: BaseDatabaseWrapper, claim: Take, parts: Sequence[Part]) ->
     with transaction.atomic(using=connection.alias, savepoint=False), connection.cursor() as cursor:
         if not (is_ours and _begins_with_lock(connection)):
             lock(connection)
-        cursor.execute(_reading(connection.alias).format(picked), values)
-        found: list[list[Any]] = json.loads(cursor.fetchone()[0])
+        try:
+            found = _read(cursor, _reading(connection.alias, with_arguments=True).format(picked), values)
+        except (DataError, OperationalError):
+            # All arguments together are longer than a text can be, or those of one job are no JSON any more: nothing
+            # would be claimed any more. The caller reads them one by one.
+            found = _read(cursor, _reading(connection.alias, with_arguments=False).format(picked), values)
         if not found:
             return []
         cursor.execute(
@@ -49,11 +53,17 @@ def _begins_with_lock(connection: Any) -> bool:
     return connection.transaction_mode in {"IMMEDIATE", "EXCLUSIVE"}
 
 
+def _read(cursor: Any, statement: str, values: Sequence[Any]) -> list[list[Any]]:
+    cursor.execute(statement, values)
+    found: list[list[Any]] = json.loads(cursor.fetchone()[0])
+    return found
+
+
 @lru_cache(maxsize=16)
-def _reading(alias: str) -> str:
+def _reading(alias: str, *, with_arguments: bool) -> str:
     job, payload = claim_columns(connections[alias]), columns(JobArgs, PAYLOAD, connections[alias])
     # Arguments are JSON already, and become part of the whole.
-    arguments = ", ".join(f"json({payload.table}.{column})" for column in payload.quoted)
+    arguments = ", ".join(f"json({payload.table}.{column})" if with_arguments else "NULL" for column in payload.quoted)
     return (
         f"SELECT json_group_array(json_array({job.listed}, {arguments})) FROM ({{}}) picked "
         f"CROSS JOIN {job.table} ON {job.table}.id = picked.id "
