@@ -13,6 +13,7 @@ from django_helisched import wiring
 from django_helisched.driver import connections
 from django_helisched.driver.events import What
 from django_helisched.jobs.job import State
+from django_helisched.stores.clock import TRIES
 from django_helisched.stores.orm import database_clock
 from tests.app import jobs as bodies
 
@@ -38,7 +39,8 @@ def test_a_process_with_a_driver_reads_the_time_anew_with_every_connection(drive
         assert queries_after_a_reconnect() == 0
         wiring.add_listener(driver.wake)
         try:
-            assert queries_after_a_reconnect() == 1
+            # Once, and once more where the reading was slow; what follows is carried.
+            assert 1 <= queries_after_a_reconnect() <= TRIES
         finally:
             wiring.remove_listener(driver.wake)
 
