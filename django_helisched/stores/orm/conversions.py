@@ -90,10 +90,15 @@ def _time_reader(connection: BaseDatabaseWrapper) -> Conversion:
     return _aware if is_utc(connection) else lambda value: _moment(value).replace(tzinfo=connection.timezone)
 
 
-@lru_cache(maxsize=256)  # the jobs of a batch share most instants
 def _naive_text(value: datetime) -> str:
-    # A value of another zone would lose more than its offset's letters.
-    return str(value if value.tzinfo is UTC else value.astimezone(UTC))[:-6]
+    # A value of another zone would lose more than its offset's letters, and be taken for the one an hour before it
+    # where clocks are put back: the two are equal.
+    return _utc_text(value if value.tzinfo is UTC else value.astimezone(UTC))
+
+
+@lru_cache(maxsize=256)  # the jobs of a batch share most instants
+def _utc_text(value: datetime) -> str:
+    return str(value)[:-6]
 
 
 @lru_cache(maxsize=256)

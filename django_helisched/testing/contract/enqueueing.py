@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -129,6 +130,12 @@ class EnqueueContract:
     def test_a_past_instant_is_kept_as_due_at(self, store: JobStore) -> None:
         job = enqueued(store, due_at=START - 60 * SECOND)
         assert (job.due_at, job.next_run_at) == (START - 60 * SECOND, START)
+
+    def test_the_two_instants_of_one_hour_when_clocks_are_put_back_are_two(self, store: JobStore) -> None:
+        first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+        jobs = [enqueued(store, due_at=due_at, next_run_at=due_at) for due_at in (first, first.replace(fold=1))]
+        found = [row.due_at.astimezone(UTC) for row in (store.get(job.id) for job in jobs) if row is not None]
+        assert found == [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1)]
 
     @pytest.mark.parametrize("name", sorted({item.name for item in fields(NewJob)} - ELSEWHERE))
     def test_a_job_with_one_odd_field_is_stored_like_one_among_many(self, store: JobStore, name: str) -> None:
