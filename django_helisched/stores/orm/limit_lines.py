@@ -76,7 +76,9 @@ def _recursion(connection: BaseDatabaseWrapper, after: str, now: datetime) -> tu
         ), {_BESIDE}, (
             SELECT COUNT(*) FROM {table.table} WHERE {IS_OUT} AND limit_key = line.k
         ), line.n FROM line {_beside(connection, "line.k", "line.q")} WHERE line.k IS NOT NULL AND line.q <> ''
+        ORDER BY line.n
         """
+    # In the order of the walk, whatever a join makes of it: the next one goes on after the last line.
     with connection.cursor() as cursor:
         cursor.execute(statement, [after])
         rows = cursor.fetchall()
