@@ -27,6 +27,23 @@ def pytest_report_header() -> str:
     return f"helisched: {database}, Django {django.get_version()}, package from {place}"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "only_on(vendor, why=...): about one database; left out on the others.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, not skip, what is about another database: a skip would hide that something is missing here."""
+    left_out = [item for item in items if connection.vendor not in only_on(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def only_on(item: pytest.Item) -> tuple[str, ...]:
+    marker = item.get_closest_marker("only_on")
+    return (connection.vendor,) if marker is None else marker.args
+
+
 @pytest.fixture(scope="session")
 def reachable_database() -> Iterator[None]:
     """Skip on a laptop without the server; with CI set, a missing server is an error."""

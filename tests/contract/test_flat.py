@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FEW, MANY = 300, 3000
 LIMITS = DeclaredLimits(capacity_of=lambda _: 2, since=START)
-ONLY_POSTGRESQL = pytest.mark.skipif(connection.vendor != "postgresql", reason="a planner that can be told what to do")
+ONLY_POSTGRESQL = pytest.mark.only_on("postgresql", why="a planner that can be told what to do")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

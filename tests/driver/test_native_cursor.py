@@ -15,7 +15,7 @@ from django_helisched.stores.orm.native import fetched
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(connection.vendor != "postgresql", reason="only there Django's cursor is passed by"),
+    pytest.mark.only_on("postgresql", why="only there Django's cursor is passed by"),
 ]
 
 LEASE = timedelta(seconds=30)

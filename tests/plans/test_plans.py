@@ -65,7 +65,7 @@ def test_claim_walks_the_hot_index_and_reads_what_it_takes(turn):
     assert looked_at(plans) < WRITTEN
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="nothing else keeps plans")
+@pytest.mark.only_on("postgresql", why="nothing else keeps plans")
 @pytest.mark.parametrize("queues", [0, 5])
 @pytest.mark.parametrize("limit", [1, 16])
 def test_a_claim_that_is_planned_for_any_values_walks_the_hot_index_too(limit, queues):

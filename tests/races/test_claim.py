@@ -172,7 +172,7 @@ def test_a_released_job_goes_to_one_of_two_claims(stage: Stage, store):
     assert read(store, taken.id).fence == 2
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="elsewhere each job's arguments are a text by themselves")
+@pytest.mark.only_on("sqlite", why="elsewhere each job's arguments are a text by themselves")
 def test_arguments_that_are_too_long_for_one_text_are_claimed_all_the_same(store):
     jobs = [enqueued(store, args=[number, "x" * 9_000]) for number in range(3)]
     before = connection.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 20_000)  # a gigabyte, elsewhere
@@ -185,7 +185,7 @@ def test_arguments_that_are_too_long_for_one_text_are_claimed_all_the_same(store
     ]
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="others do not look into a text")
+@pytest.mark.only_on("sqlite", why="others do not look into a text")
 def test_what_sqlite_itself_does_not_take_for_json_keeps_no_job_from_being_claimed(store):
     jobs = [enqueued(store, args=[number]) for number in range(3)]
     with connection.cursor() as cursor:
