@@ -230,3 +230,11 @@ def test_a_shell_gets_the_exit_codes(child_env):
     assert code("crons", "explain", "nonsense") == 1
     assert code("crons", "wrong") == 2
     assert code() == 2
+
+
+def test_missing_tables_are_named_with_the_command_that_makes_them(child_env, tmp_path):
+    empty = child_env | {"HELISCHED_TEST_DB": "sqlite", "HELISCHED_TEST_NAME": str(tmp_path / "empty.sqlite3")}
+    command = [sys.executable, "-m", "django", "helisched", "queues"]
+    done = subprocess.run(command, env=empty, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith('is missing in database "default". Run: python manage.py migrate helisched\n')

@@ -11,8 +11,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
-from django_helisched import wiring
+from django_helisched import conf, wiring
 from django_helisched.crons.refusals import InvalidSchedule
+from django_helisched.driver.booting import migrated
 from django_helisched.exceptions import HelischedError
 from django_helisched.inspection import crons, queues
 from django_helisched.inspection.bench import bench
@@ -55,7 +56,8 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         """Print the answer, as JSON where asked."""
         try:
-            answer: Answer = options["ask"](options)
+            with migrated(conf.get_settings().database):
+                answer: Answer = options["ask"](options)
         except InvalidSchedule as error:
             raise CommandError(f"{error}\n{error.pointer}".rstrip()) from error
         except (HelischedError, ImproperlyConfigured) as error:
