@@ -92,36 +92,23 @@ print([name for name in unwanted if name in set(sys.modules) - loaded])
 )
 
 
-def test_a_process_that_only_declares_functions_imports_no_store():
+def said_by(code: str) -> str:
+    """Return what a process of its own prints, in which nothing is configured and a warning is an error."""
     env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROCESS_WITHOUT_JOBS],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "[]"
+    return run.stdout.strip()
+
+
+def test_a_process_that_only_declares_functions_imports_no_store():
+    assert said_by(PROCESS_WITHOUT_JOBS) == "[]"
 
 
 def test_a_process_that_enqueues_imports_no_crons():
-    env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROCESS_THAT_ENQUEUES],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "[]"
+    assert said_by(PROCESS_THAT_ENQUEUES) == "[]"
 
 
 def test_a_web_process_imports_nothing_that_only_a_scheduler_needs():
-    env = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WEB_PROCESS], env=env, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "[]"
+    assert said_by(WEB_PROCESS) == "[]"
